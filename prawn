@@ -8,7 +8,7 @@
 # installed Debian packages, and it says which before it does.
 set -euo pipefail
 
-readonly VERSION=0.1.0
+readonly PRAWN_VERSION=0.1.0
 ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 readonly ROOT
 readonly PRESET=${PRAWN_PRESET:-release}
@@ -97,8 +97,9 @@ as_root() {
 }
 
 installed() { # the packages of "$@" that are installed, one a line
-    dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null |
-        sed -n 's/ installed$//p'
+    # it fails when it has not heard of one, which is no failure here
+    { dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null ||
+        true; } | sed -n 's/ installed$//p'
 }
 
 missing_packages() {
@@ -442,7 +443,7 @@ main() {
     help | --help | -h)
         if (($#)); then help_for "$1"; else usage; fi
         ;;
-    --version) printf 'prawn %s\n' "$VERSION" ;;
+    --version) printf 'prawn %s\n' "$PRAWN_VERSION" ;;
     setup) cmd_setup "$@" ;;
     test) cmd_test "$@" ;;
     demo | boot | sim | bench) cmd_launch "$command" "$@" ;;
