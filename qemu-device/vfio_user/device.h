@@ -75,6 +75,12 @@ public:
 
     virtual const identity& get_identity() const = 0;
 
+    /// Back-pressure, mainly against floods of posted writes. While this is
+    /// false the server hands nothing more over and reads nothing more from
+    /// the client. The device calls server::resume() once it has room again.
+    /// Requests that one message carries together may still arrive (200).
+    virtual bool can_accept() const { return true; }
+
     /// A client has negotiated the version. The device is in reset state.
     virtual void connected() = 0;
 
@@ -109,11 +115,14 @@ public:
     /// adds it to its guest_memory when it gets there.
     virtual void dma_map(std::shared_ptr<memory_region> region) = 0;
 
-    /// The region goes away. The device finishes or cancels the DMA that
-    /// touches it, removes it from its guest_memory and then calls
-    /// server::complete(token, 0). The memory stays mapped until then. The
-    /// drain must not wait for anything the guest does (the guest may wait
-    /// for the answer with its big lock held).
+    /// The region goes away. The device removes it from its guest_memory,
+    /// finishes or cancels the DMA that still touches it, lets go of the
+    /// pointer, and then calls server::complete(token, 0), once for every
+    /// call (an unmap of everything hands the same token over once for each
+    /// region). The memory stays mapped until then. The drain must not wait
+    /// for anything the guest does: the guest may wait for the answer with
+    /// its big lock held. QEMU pipelines: a dma_map of the same addresses may
+    /// come before the drain has ended, so remove first, then drain.
     virtual void dma_unmap(std::shared_ptr<memory_region> region,
                            reply_token token) = 0;
 };

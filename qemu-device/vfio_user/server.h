@@ -20,19 +20,26 @@ namespace vfio_user {
 
 using endpoint_id = std::size_t;
 
+/// Form of DMA_READ and DMA_WRITE messages. QEMU (seen with 11.1.3) has a
+/// 32-bit count and data at byte 28 of a message that is as long as the
+/// specification's, which has a 64-bit count and data at byte 32. The two
+/// cannot be told apart on the wire.
+enum class dma_layout { QEMU, SPECIFICATION };
+
 struct server_options {
     /// Requests of one client that may wait for the device at a time. A
     /// client that sends more is not read from until some are answered.
     unsigned max_outstanding = 256;
-    /// Largest message taken, header included; also bounds max_data_xfer_size.
-    std::uint32_t max_message_size = 1u << 20;
+    /// Largest transfer of one message, offered as max_data_xfer_size.
+    std::uint32_t max_data_xfer_size = 1u << 20;
     /// DMA windows of one client at a time.
     unsigned max_dma_maps = 4096;
-    /// Bytes of answers that may wait for a client that does not read; more,
-    /// and it is disconnected.
-    std::size_t max_send_backlog = 4u << 20;
+    /// Bytes of messages that may wait for a client that does not read. Above
+    /// it nothing more is read from that client until it has caught up.
+    std::size_t max_send_backlog = 1u << 20;
     /// A DMA message that is not answered in this time fails with ETIMEDOUT.
     std::chrono::milliseconds dma_timeout{5000};
+    dma_layout dma_messages = dma_layout::QEMU;
 };
 
 struct endpoint_counters {
@@ -81,6 +88,9 @@ public:
     void complete_write(reply_token token) { complete(token, 0); }
     /// `error` is 0 or a positive errno value.
     void complete(reply_token token, int error);
+
+    /// The device can accept again; any thread. Cheap when nothing waits.
+    void resume(endpoint_id endpoint);
 
     // Interrupts, from any thread. ----------------------------------------
     /// Signals the vector, or remembers it as pending while it is masked.
