@@ -45,7 +45,8 @@ enum utlb_port : unsigned {
 // Translation cache and walker. Answers of one port may come out of order.
 // A miss of one context does not hold up hits of others. A walk that was under
 // way when its page was invalidated fills nothing; its asker gets a fresh walk.
-// Control: CONTEXT_ENABLE (d = table), CONTEXT_DISABLE, INVALIDATE, FILL, DRAIN.
+// Control: CONTEXT_ENABLE (d = table), CONTEXT_DISABLE, INVALIDATE, FILL,
+// DRAIN.
 class utlb_base : public block
 {
 public:
@@ -82,7 +83,8 @@ enum dma_channel : unsigned {
 class dma_engine_base : public block
 {
 public:
-    sc_core::sc_vector<put_port<dma_reply>> reply_out{"reply_out", DMA_CHANNELS};
+    sc_core::sc_vector<put_port<dma_reply>> reply_out{"reply_out",
+                                                      DMA_CHANNELS};
     using block::block;
     virtual put_if<dma_request>& request_in(unsigned channel) = 0;
 };
@@ -139,7 +141,7 @@ public:
 
 // What the reliable block says of a peer: to admin_queue.
 struct peer_event {
-    std::uint8_t type = 0;    // PRAWN_EVENT_TYPE_PEER_UP, PEER_DOWN
+    std::uint8_t type = 0;  // PRAWN_EVENT_TYPE_PEER_UP, PEER_DOWN
     std::uint16_t node = 0;
     std::uint16_t epoch = 0;
 };
@@ -174,15 +176,15 @@ public:
 class link_mac_base : public block
 {
 public:
-    put_port<packet_ref> link_out{"link_out"};    // to the fabric
-    put_port<packet_ref> packet_out{"packet_out"};// to reliable
+    put_port<packet_ref> link_out{"link_out"};      // to the fabric
+    put_port<packet_ref> packet_out{"packet_out"};  // to reliable
     // Credits granted back to the fabric: one per packet taken from the
     // receive buffer. Never refused.
     put_port<unsigned> credit_out{"credit_out"};
     using block::block;
     virtual put_if<packet_ref>& packet_in() = 0;
-    virtual put_if<packet_ref>& link_in() = 0;    // never refuses: credits
-    virtual put_if<unsigned>& credit_in() = 0;    // value = destination node
+    virtual put_if<packet_ref>& link_in() = 0;  // never refuses: credits
+    virtual put_if<unsigned>& credit_in() = 0;  // value = destination node
 };
 
 // Sanity of what the network hands us (version, type, lengths, flags, nodes),
@@ -196,10 +198,10 @@ public:
     put_port<packet_ref> data_out{"data_out"};
     put_port<kernel_event_request> event_out{"event_out"};
     put_port<refusal> refusal_out{"refusal_out"};
-    put_port<packet_ref> nack_out{"nack_out"};    // to admin_queue
+    put_port<packet_ref> nack_out{"nack_out"};  // to admin_queue
     using block::block;
     virtual put_if<packet_ref>& packet_in() = 0;
-    virtual void set_enabled(bool enabled) = 0;   // CTRL.ENABLE
+    virtual void set_enabled(bool enabled) = 0;  // CTRL.ENABLE
 };
 
 // Incoming page table: entry valid, key, range, or refused. The notify flag of
@@ -241,14 +243,15 @@ class notifier_base : public block
 {
 public:
     put_port<dma_request> dma_out{"dma_out"};
-    put_port<unsigned> msix_out{"msix_out"};      // vector; never refused
+    put_port<unsigned> msix_out{"msix_out"};  // vector; never refused
     put_port<refusal> refusal_out{"refusal_out"};
     using block::block;
     virtual put_if<completion_request>& completion_in() = 0;
-    virtual put_if<notification_request>& notification_in() = 0;  // never refuses
-    virtual put_if<kernel_event_request>& event_in() = 0;         // never refuses
-    virtual put_if<ack_request>& ack_in() = 0;                    // never refuses
-    virtual put_if<ring_update>& update_in() = 0;                 // never refuses
+    virtual put_if<notification_request>&
+    notification_in() = 0;                                 // never refuses
+    virtual put_if<kernel_event_request>& event_in() = 0;  // never refuses
+    virtual put_if<ack_request>& ack_in() = 0;             // never refuses
+    virtual put_if<ring_update>& update_in() = 0;          // never refuses
     virtual put_if<dma_reply>& dma_reply_in() = 0;
     // Registers of BAR 0.
     virtual void set_event_ring(std::uint64_t base, unsigned log2) = 0;
@@ -267,8 +270,8 @@ public:
     put_port<kernel_event_request> event_out{"event_out"};
     using block::block;
     virtual put_if<dma_reply>& dma_reply_in() = 0;
-    virtual put_if<peer_event>& peer_in() = 0;    // never refuses
-    virtual put_if<packet_ref>& nack_in() = 0;    // never refuses
+    virtual put_if<peer_event>& peer_in() = 0;  // never refuses
+    virtual put_if<packet_ref>& nack_in() = 0;  // never refuses
     virtual put_if<control_reply>& reply_in(unsigned block) = 0;
     // Registers of BAR 0.
     virtual void set_ring(std::uint64_t base, unsigned log2) = 0;

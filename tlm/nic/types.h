@@ -38,8 +38,8 @@ struct small_buffer : pooled {
 struct doorbell {
     std::uint16_t context = 0;
     std::uint32_t producer = 0;
-    std::uint32_t consumed = 0;   // of the completion ring
-    std::uint64_t accepted = 0;   // ps, when the BAR write reached the card
+    std::uint32_t consumed = 0;  // of the completion ring
+    std::uint64_t accepted = 0;  // ps, when the BAR write reached the card
 };
 
 // csr -> notifier. Always accepted.
@@ -58,10 +58,10 @@ struct ring_update {
 // command_queue -> packetizer: one command, fetched and checked.
 struct send_job {
     std::uint16_t context = 0;
-    std::uint32_t index = 0;      // in the command ring, free running
-    std::uint32_t message = 0;    // message number; 0 if it sends nothing
-    std::uint16_t status = 0;     // not OK: only to be completed, in order
-    std::uint64_t accepted = 0;   // ps
+    std::uint32_t index = 0;     // in the command ring, free running
+    std::uint32_t message = 0;   // message number; 0 if it sends nothing
+    std::uint16_t status = 0;    // not OK: only to be completed, in order
+    std::uint64_t accepted = 0;  // ps
     prawn_command command{};
 };
 
@@ -77,15 +77,15 @@ constexpr unsigned JOB_WINDOW = 8;
 struct utlb_request {
     std::uint32_t tag = 0;
     std::uint16_t context = 0;
-    bool write = false;           // the card wants to write the page
-    std::uint64_t va = 0;         // any address in the page
-    std::uint32_t hint = 0;       // PER_PROCESS: index of the entry
+    bool write = false;      // the card wants to write the page
+    std::uint64_t va = 0;    // any address in the page
+    std::uint32_t hint = 0;  // PER_PROCESS: index of the entry
 };
 struct utlb_reply {
     std::uint32_t tag = 0;
-    std::uint16_t status = 0;     // OK, NOT_PINNED, NOT_WRITABLE, BAD_CONTEXT,
-                                  // DMA_ERROR (table not readable)
-    std::uint64_t address = 0;    // bus address of the page
+    std::uint16_t status = 0;   // OK, NOT_PINNED, NOT_WRITABLE, BAD_CONTEXT,
+                                // DMA_ERROR (table not readable)
+    std::uint64_t address = 0;  // bus address of the page
 };
 
 // Host DMA through one channel of dma_engine. Any length from 1 byte to 4 KiB,
@@ -94,15 +94,15 @@ struct utlb_reply {
 struct dma_request {
     std::uint32_t tag = 0;
     bool write = false;
-    std::uint16_t context = 0;    // whose grant covers it; KERNEL_CONTEXT
-    std::uint64_t address = 0;    // bus address
+    std::uint16_t context = 0;  // whose grant covers it; KERNEL_CONTEXT
+    std::uint64_t address = 0;  // bus address
     std::uint32_t length = 0;
-    std::uint8_t* data = nullptr; // valid until the reply, or as long as keep
-    ref<pooled> keep;             // owner of data
+    std::uint8_t* data = nullptr;  // valid until the reply, or as long as keep
+    ref<pooled> keep;              // owner of data
 };
 struct dma_reply {
     std::uint32_t tag = 0;
-    std::uint16_t status = 0;     // OK or DMA_ERROR
+    std::uint16_t status = 0;  // OK or DMA_ERROR
 };
 constexpr std::uint16_t KERNEL_CONTEXT = 0xffff;
 
@@ -112,13 +112,13 @@ struct opt_request {
     std::uint32_t tag = 0;
     std::uint16_t context = 0;
     std::uint32_t import_id = 0;
-    std::uint64_t offset = 0;     // of the piece
-    std::uint64_t length = 0;     // of the rest of the message from offset on
+    std::uint64_t offset = 0;  // of the piece
+    std::uint64_t length = 0;  // of the rest of the message from offset on
 };
 struct opt_reply {
     std::uint32_t tag = 0;
-    std::uint16_t status = 0;     // OK, BAD_IMPORT, OUT_OF_RANGE, IMPORT_ERROR
-    std::uint16_t detail = 0;     // IMPORT_ERROR: its reason
+    std::uint16_t status = 0;  // OK, BAD_IMPORT, OUT_OF_RANGE, IMPORT_ERROR
+    std::uint16_t detail = 0;  // IMPORT_ERROR: its reason
     std::uint16_t node = 0;
     std::uint16_t epoch = 0;
     std::uint32_t export_id = 0;
@@ -128,40 +128,41 @@ struct opt_reply {
 // ipt -> incoming_dma: a DATA packet that may be delivered.
 struct delivery {
     packet_ref pkt;
-    std::uint16_t context = 0;    // owner of the export
-    std::uint64_t va = 0;         // where the payload goes; never crosses a
-                                  // page unless the sender misbehaves: then
-                                  // incoming_dma splits it
+    std::uint16_t context = 0;  // owner of the export
+    std::uint64_t va = 0;       // where the payload goes; never crosses a
+                                // page unless the sender misbehaves: then
+                                // incoming_dma splits it
     std::uint64_t cookie = 0;
-    bool notify = false;          // sender's and receiver's flag, LAST packet
+    bool notify = false;  // sender's and receiver's flag, LAST packet
 };
 
-// To refuse a received packet: ipt, depacketizer, incoming_dma -> outgoing_fifo.
-// Always accepted: one pending refusal per peer and import is kept.
+// To refuse a received packet: ipt, depacketizer, incoming_dma ->
+// outgoing_fifo. Always accepted: one pending refusal per peer and import is
+// kept.
 struct refusal {
-    std::uint16_t node = 0;       // to whom
+    std::uint16_t node = 0;  // to whom
     std::uint16_t status = 0;
-    header head{};                // of the refused packet
+    header head{};  // of the refused packet
 };
 
 // -> notifier. Completions of a context arrive in the order of its ring.
 struct completion_request {
     std::uint16_t context = 0;
     std::uint32_t index = 0;
-    prawn_completion entry{};     // all but seq
+    prawn_completion entry{};  // all but seq
 };
 struct notification_request {
     std::uint16_t context = 0;
-    prawn_notification entry{};   // all but seq, count
+    prawn_notification entry{};  // all but seq, count
 };
 struct kernel_event_request {
-    std::uint8_t type = 0;        // PRAWN_EVENT_TYPE_*
+    std::uint8_t type = 0;  // PRAWN_EVENT_TYPE_*
     std::uint16_t node = 0;
     std::uint16_t epoch = 0;
     std::uint16_t context = 0;
     std::uint64_t value = 0;
     std::uint32_t length = 0;
-    ref<pooled> keep;             // owner of data
+    ref<pooled> keep;  // owner of data
     const std::uint8_t* data = nullptr;
 };
 // admin_queue -> notifier: acknowledge admin command `index`.
@@ -171,10 +172,6 @@ struct ack_request {
     std::uint32_t value = 0;
     bool interrupt = false;
 };
-
-inline std::uint64_t now_ps() {
-    return sc_core::sc_time_stamp().value();  // resolution is 1 ps
-}
 
 }  // namespace prawn
 

@@ -17,7 +17,7 @@ namespace prawn {
 struct timing_profile {
     // One number as the file states it, for reports.
     struct provenance {
-        std::string key;     // "bus.read_latency_ns"
+        std::string key;  // "bus.read_latency_ns"
         double value = 0.0;
         std::string kind;    // "sourced", "derived" or "fitted"
         std::string source;  // paper and section, formula, or what was fitted
@@ -30,25 +30,25 @@ struct timing_profile {
 
     // I/O bus between card and host (EISA, PCIe ...).
     struct {
-        bool half_duplex = false;      // reads, writes, MMIO share one medium
-        double bytes_per_ns = 1.0;     // peak, each direction if full duplex
-        std::uint32_t max_burst = 256; // bytes of one transaction
-        std::uint32_t overhead = 0;    // header bytes per transaction
-        sc_core::sc_time arbitration;  // fixed occupancy per transaction
-        sc_core::sc_time read_latency; // request to first data, unloaded
-        sc_core::sc_time write_latency;// last byte sent to visible in memory
+        bool half_duplex = false;        // reads, writes, MMIO share one medium
+        double bytes_per_ns = 1.0;       // peak, each direction if full duplex
+        std::uint32_t max_burst = 256;   // bytes of one transaction
+        std::uint32_t overhead = 0;      // header bytes per transaction
+        sc_core::sc_time arbitration;    // fixed occupancy per transaction
+        sc_core::sc_time read_latency;   // request to first data, unloaded
+        sc_core::sc_time write_latency;  // last byte sent to visible in memory
         std::uint32_t outstanding_reads = 1;
-        sc_core::sc_time mmio_read;    // CPU read of a card register, round trip
-        sc_core::sc_time mmio_write;   // CPU write until the card sees it
-        sc_core::sc_time interrupt;    // MSI-X or INTx until the CPU sees it
+        sc_core::sc_time mmio_read;   // CPU read of a card register, round trip
+        sc_core::sc_time mmio_write;  // CPU write until the card sees it
+        sc_core::sc_time interrupt;   // MSI-X or INTx until the CPU sees it
     } bus;
 
     // Links and switches.
     struct {
         double bytes_per_ns = 1.0;
-        sc_core::sc_time latency;      // propagation, SerDes and all
-        std::uint32_t overhead = 0;    // framing bytes per packet
-        std::uint32_t credits = 32;    // packets per destination at the next hop
+        sc_core::sc_time latency;    // propagation, SerDes and all
+        std::uint32_t overhead = 0;  // framing bytes per packet
+        std::uint32_t credits = 32;  // packets per destination at the next hop
         sc_core::sc_time switch_latency;
     } link;
 
