@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from reggen import emit_c  # noqa: E402
+from reggen import emit_c, emit_lua, emit_md, emit_sv  # noqa: E402
 from reggen.load import SourceError, load  # noqa: E402
 from reggen.model import Description  # noqa: E402
 
@@ -27,7 +27,19 @@ Maker = Callable[[Description, Path], str]
 OUTPUTS: dict[str, Maker] = {
     "hw/autogen/prawn_hw.h": lambda d, _: emit_c.header(d, COMMAND),
     "hw/autogen/prawn_names.h": lambda d, _: emit_c.names_header(d, COMMAND),
+    "hw/autogen/prawn_hw_pkg.sv": lambda d, _: emit_sv.package(d, COMMAND),
+    "hw/autogen/prawn_fields.lua": lambda d, _: emit_lua.table(d, COMMAND),
+    "docs/registers.md": lambda d, path: markdown(d, path),
 }
+
+
+def markdown(description: Description, path: Path) -> str:
+    """The reference has text of its own: without it there is no output."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SourceError([f"{path.name}: {error.strerror}: {path}"]) from error
+    return emit_md.fill(text, description, path.name)
 
 
 def arguments() -> argparse.Namespace:

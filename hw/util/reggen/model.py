@@ -7,6 +7,7 @@ Nothing here checks anything; see load.py.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 # Places where registers live: name, bytes that registers may use.
@@ -15,7 +16,7 @@ SPACES: dict[str, int] = {"bar0": 0x8000, "doorbell": 0x1000}
 SCALARS: dict[str, int] = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 
 # Operands of an admin command, in the order of its structure.
-OPERANDS = ("index", "a", "b", "c", "d", "e", "f")
+OPERANDS = ("context", "index", "a", "b", "c", "d", "e", "f")
 
 
 @dataclass
@@ -135,3 +136,9 @@ class Description:
 
     def space(self, name: str) -> list[Register]:
         return [r for r in self.registers if r.space == name]
+
+
+def enum_of(desc: str) -> str | None:
+    """The enumeration that a field's description names ("enum status")."""
+    found = re.search(r"\benum ([a-z][a-z0-9_]*)", desc)
+    return found.group(1) if found else None
