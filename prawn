@@ -27,7 +27,7 @@ readonly PACKAGES=(
     # tests and benchmarks; verilator and tshark judge our files
     libgtest-dev libgmock-dev libbenchmark-dev tshark verilator
     # guests: image, kernel module, private QEMU
-    busybox-static cpio kmod xz-utils zstd libelf-dev mmdebstrap
+    kmod xz-utils zstd libelf-dev mmdebstrap
     debian-archive-keyring ca-certificates util-linux
 )
 
@@ -201,6 +201,31 @@ find_qemu() { # prints "own PATH" or "private DIR"
     fi
 }
 
+find_busybox() { # a static one: Debian's two busybox packages exclude another
+    local private=$ROOT/build/busybox/bin/busybox
+    if [[ $(installed busybox-static) == busybox-static ]]; then
+        printf '/bin/busybox\n'
+    elif [[ -x $private ]]; then
+        printf '%s\n' "$private"
+    else
+        return 1
+    fi
+}
+
+fetch_busybox() { # into build/busybox, without installing it
+    local part=$ROOT/build/busybox.part.$$
+    rm -rf "$ROOT"/build/busybox.part.*
+    mkdir -p "$part"
+    known_to_apt busybox-static || as_root apt-get -q update
+    # apt's own download user may not write here, which it only warns of
+    (cd "$part" && run apt-get -q download busybox-static 2>/dev/null &&
+        run dpkg-deb -x busybox-static_*.deb .) ||
+        die 3 "could not download the package busybox-static with apt-get"
+    rm -f "$part"/*.deb
+    rm -rf "$ROOT/build/busybox"
+    mv "$part" "$ROOT/build/busybox"
+}
+
 debian_mirror() { # the mirror this machine's own apt uses, either format
     local uri
     # shellcheck disable=SC1091
@@ -252,7 +277,8 @@ setup_is_current() {
     [[ -z $(missing_packages) ]] || return 1
     kernel=$(conf_value kernel)
     qemu=$(conf_value qemu)
-    [[ $kernel == "$(find_kernel)" && -x ${qemu#* } ]]
+    [[ $kernel == "$(find_kernel)" && -x $qemu ]] &&
+        [[ $(conf_value busybox) == "$(find_busybox)" ]]
 }
 
 setup() { # setup [dry]
@@ -269,22 +295,29 @@ setup() { # setup [dry]
         say "will install ${#packages[@]} Debian packages (no Recommends," \
             "nothing removed): ${packages[*]}"
     fi
+    find_busybox >/dev/null ||
+        say "will extract the package busybox-static into build/busybox"
     [[ -n $qemu ]] ||
         say "will extract QEMU (about 170 MB) from trixie-backports into" \
             "build/qemu, because no QEMU here has vfio-user-pci"
     if [[ $dry == dry ]]; then
-        ((${#packages[@]})) || [[ -z $qemu ]] || say "nothing is missing"
+        if ((!${#packages[@]})) && [[ -n $qemu ]] && find_busybox >/dev/null
+        then
+            say "nothing is missing"
+        fi
         return
     fi
     ((!${#packages[@]})) || install_packages "${packages[@]}"
     kernel=$(find_kernel) || die 3 "no kernel ${PRAWN_KERNEL:-*-amd64} with" \
         "its headers after installation: is /boot readable?"
+    find_busybox >/dev/null || fetch_busybox
     [[ -n $qemu ]] || {
         extract_qemu
         qemu=$(find_qemu)
     }
     mkdir -p "$ROOT/build"
     printf '%s\n' "stamp=$(stamp)" "kernel=$kernel" \
+        "busybox=$(find_busybox)" \
         "qemu_kind=${qemu%% *}" "qemu=${qemu#* }" >"$CONF.part"
     mv "$CONF.part" "$CONF"
 }
@@ -331,6 +364,7 @@ quietly() { # quietly NAME LOG COMMAND...
 }
 
 build() { # build TARGET...
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
     mkdir -p "$OUT"
     cd "$ROOT"
     if [[ ! -e $OUT/build.ninja || CMakePresets.json -nt $OUT/build.ninja ]]

@@ -22,14 +22,13 @@ namespace {
 sigset_t handled() {
     sigset_t set;
     sigemptyset(&set);
-    for (int number :
-         { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGWINCH }) {
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGWINCH}) {
         sigaddset(&set, number);
     }
     return set;
 }
 
-} // namespace
+}  // namespace
 
 void restore_signals() {
     sigset_t none;
@@ -47,10 +46,12 @@ event_loop::event_loop() {
         throw failure(EXIT_SETUP, "no signalfd: this kernel is too old");
 }
 
-event_loop::~event_loop() { close(m_signals); }
+event_loop::~event_loop() {
+    close(m_signals);
+}
 
 void event_loop::watch(int fd, short events, handler call) {
-    m_watched[fd] = { events, std::move(call) };
+    m_watched[fd] = {events, std::move(call)};
 }
 
 void event_loop::events(int fd, short events) {
@@ -59,26 +60,28 @@ void event_loop::events(int fd, short events) {
         it->second.events = events;
 }
 
-void event_loop::forget(int fd) { m_watched.erase(fd); }
+void event_loop::forget(int fd) {
+    m_watched.erase(fd);
+}
 
 void event_loop::signals() {
     signalfd_siginfo info;
     bool child = false;
     while (read(m_signals, &info, sizeof(info)) == sizeof(info)) {
         switch (info.ssi_signo) {
-        case SIGCHLD:
-            child = true;
-            break;
-        case SIGWINCH:
-            if (on_resize)
-                on_resize();
-            break;
-        case SIGINT:
-            throw failure(EXIT_INTERRUPTED, "interrupted");
-        default:
-            throw failure(EXIT_INTERRUPTED,
-                          std::string("stopped by ") +
-                              strsignal(static_cast<int>(info.ssi_signo)));
+            case SIGCHLD:
+                child = true;
+                break;
+            case SIGWINCH:
+                if (on_resize)
+                    on_resize();
+                break;
+            case SIGINT:
+                throw failure(EXIT_INTERRUPTED, "interrupted");
+            default:
+                throw failure(EXIT_INTERRUPTED,
+                              std::string("stopped by ") +
+                                  strsignal(static_cast<int>(info.ssi_signo)));
         }
     }
     if (child && on_child)
@@ -86,9 +89,9 @@ void event_loop::signals() {
 }
 
 void event_loop::once(int timeout_ms) {
-    std::vector<pollfd> fds{ { m_signals, POLLIN, 0 } };
+    std::vector<pollfd> fds{{m_signals, POLLIN, 0}};
     for (const auto& [fd, entry] : m_watched)
-        fds.push_back({ fd, entry.events, 0 });
+        fds.push_back({fd, entry.events, 0});
     const int ready = poll(fds.data(), fds.size(), timeout_ms);
     if (ready <= 0)
         return;
@@ -98,7 +101,7 @@ void event_loop::once(int timeout_ms) {
             continue;
         auto it = m_watched.find(fds[i].fd);
         if (it == m_watched.end())
-            continue; // another handler has just removed it
+            continue;  // another handler has just removed it
         const handler call = it->second.call;
         call(fds[i].revents);
     }
@@ -110,8 +113,8 @@ bool event_loop::run_until(const std::function<bool()>& done,
                            steady::time_point deadline) {
     using std::chrono::milliseconds;
     while (!done()) {
-        const auto left = std::chrono::duration_cast<milliseconds>(
-            deadline - steady::now());
+        const auto left =
+            std::chrono::duration_cast<milliseconds>(deadline - steady::now());
         if (left.count() <= 0)
             return false;
         const auto step = std::min<long>(left.count() + 1, 200);
@@ -120,4 +123,4 @@ bool event_loop::run_until(const std::function<bool()>& done,
     return true;
 }
 
-} // namespace prawn::launch
+}  // namespace prawn::launch

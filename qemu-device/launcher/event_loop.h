@@ -23,7 +23,7 @@ public:
     event_loop& operator=(const event_loop&) = delete;
 
     void watch(int fd, short events, handler call);
-    void events(int fd, short events); // change what a watched fd waits for
+    void events(int fd, short events);  // change what a watched fd waits for
     void forget(int fd);
 
     // Called once for any number of SIGCHLD, and for each SIGWINCH.
@@ -51,6 +51,6 @@ private:
 // In a child, between fork and exec: signals as a program expects them.
 void restore_signals();
 
-} // namespace prawn::launch
+}  // namespace prawn::launch
 
 #endif

@@ -24,18 +24,16 @@ class failure : public std::runtime_error
 {
 public:
     failure(exit_code code, const std::string& line, std::string details = "") :
-        std::runtime_error(line),
-        m_code(code),
-        m_details(std::move(details)) {}
+        std::runtime_error(line), m_code(code), m_details(std::move(details)) {}
 
     exit_code code() const { return m_code; }
     const std::string& details() const { return m_details; }
 
 private:
     exit_code m_code;
-    std::string m_details; // last lines of a log; may be empty
+    std::string m_details;  // last lines of a log; may be empty
 };
 
-} // namespace prawn::launch
+}  // namespace prawn::launch
 
 #endif

@@ -26,8 +26,7 @@ std::string quoted(const std::string& word) {
     static const std::string PLAIN =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
         "_-+=/.,:@%";
-    if (!word.empty() &&
-        word.find_first_not_of(PLAIN) == std::string::npos) {
+    if (!word.empty() && word.find_first_not_of(PLAIN) == std::string::npos) {
         return word;
     }
     std::string text = "'";
@@ -40,12 +39,11 @@ std::string quoted(const std::string& word) {
     return text + "'";
 }
 
-[[noreturn]] void become(const command& what, pid_t parent, int log,
-                         int out) {
+[[noreturn]] void become(const command& what, pid_t parent, int log, int out) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(127); // the launcher was gone before the line above
+        _exit(127);  // the launcher was gone before the line above
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, 0);
     dup2(out, 1);
@@ -62,7 +60,7 @@ std::string quoted(const std::string& word) {
     _exit(127);
 }
 
-} // namespace
+}  // namespace
 
 std::string command::text() const {
     std::string line;
@@ -77,16 +75,14 @@ std::string command::text() const {
 
 process::process(run_dir& dir, std::string name, const command& what,
                  const std::filesystem::path& log, bool output_pipe) :
-    m_dir(dir),
-    m_name(std::move(name)),
-    m_log(log) {
-    const int log_fd = open(log.c_str(),
-                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    m_dir(dir), m_name(std::move(name)), m_log(log) {
+    const int log_fd =
+        open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log_fd < 0) {
-        throw failure(EXIT_SETUP, "cannot write " + log.string() + ": " +
-                                      strerror(errno));
+        throw failure(EXIT_SETUP,
+                      "cannot write " + log.string() + ": " + strerror(errno));
     }
-    int ends[2] = { -1, -1 };
+    int ends[2] = {-1, -1};
     if (output_pipe && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
         close(log_fd);
         throw failure(EXIT_SETUP, "no pipe: too many open files");
@@ -105,10 +101,10 @@ process::process(run_dir& dir, std::string name, const command& what,
     }
     if (m_pid < 0) {
         m_ended = true;
-        throw failure(EXIT_SETUP, "cannot start " + m_name + ": " +
-                                      strerror(errno));
+        throw failure(EXIT_SETUP,
+                      "cannot start " + m_name + ": " + strerror(errno));
     }
-    setpgid(m_pid, m_pid); // whoever comes first
+    setpgid(m_pid, m_pid);  // whoever comes first
     m_dir.started(m_pid);
 }
 
@@ -121,7 +117,7 @@ process::~process() {
 bool process::ended() {
     if (!m_ended && waitpid(m_pid, &m_status, WNOHANG) == m_pid) {
         m_ended = true;
-        kill(-m_pid, SIGKILL); // whatever it left in its group
+        kill(-m_pid, SIGKILL);  // whatever it left in its group
         m_dir.reaped(m_pid);
     }
     return m_ended;
@@ -165,7 +161,7 @@ std::string tail(const std::filesystem::path& file, size_t lines) {
         return {};
     const std::streamoff size = in.tellg();
     in.seekg(std::max<std::streamoff>(0, size - MOST));
-    std::string text{ std::istreambuf_iterator<char>(in), {} };
+    std::string text{std::istreambuf_iterator<char>(in), {}};
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
         text.pop_back();
     size_t at = text.size();
@@ -174,4 +170,4 @@ std::string tail(const std::filesystem::path& file, size_t lines) {
     return at == std::string::npos || at == 0 ? text : text.substr(at + 1);
 }
 
-} // namespace prawn::launch
+}  // namespace prawn::launch

@@ -20,7 +20,7 @@ struct command {
     std::vector<std::string> argv;
     std::map<std::string, std::string> environment;
 
-    std::string text() const; // as one would type it into a shell
+    std::string text() const;  // as one would type it into a shell
 };
 
 // One part of a run (the model, a QEMU) in a process group of its own. It
@@ -43,13 +43,13 @@ public:
     // Whether it has ended, and how; never waits.
     bool ended();
     int wait_status() const { return m_status; }
-    std::string how_it_ended() const; // "exited with status 1", "was killed…"
+    std::string how_it_ended() const;  // "exited with status 1", "was killed…"
 
     // SIGTERM, then SIGKILL when the grace period is over.
     void stop(std::chrono::milliseconds grace);
-    void terminate() const; // SIGTERM, without waiting
+    void terminate() const;  // SIGTERM, without waiting
 
-    std::string last_lines(size_t count) const; // of the log
+    std::string last_lines(size_t count) const;  // of the log
 
 private:
     run_dir& m_dir;
@@ -64,6 +64,6 @@ private:
 // The last lines of a file; empty when it cannot be read.
 std::string tail(const std::filesystem::path& file, size_t lines);
 
-} // namespace prawn::launch
+}  // namespace prawn::launch
 
 #endif

@@ -59,7 +59,7 @@ fs::path make_private(const fs::path& parent) {
 // Reads "+GROUP", "-GROUP" and "q" lines until the launcher is gone.
 [[noreturn]] void janitor(int pipe, const std::string& directory) {
     setsid();
-    for (int number : { SIGINT, SIGTERM, SIGHUP, SIGQUIT })
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
         signal(number, SIG_IGN);
     std::set<pid_t> groups;
     std::string text;
@@ -93,11 +93,11 @@ fs::path make_private(const fs::path& parent) {
     _exit(0);
 }
 
-} // namespace
+}  // namespace
 
 run_dir::run_dir(const fs::path& build_dir) : m_logs(build_dir / "logs") {
     const char* runtime = getenv("XDG_RUNTIME_DIR");
-    std::vector<fs::path> parents{ build_dir / "run" };
+    std::vector<fs::path> parents{build_dir / "run"};
     if (runtime && *runtime)
         parents.emplace_back(runtime);
     parents.emplace_back("/tmp");
@@ -112,11 +112,10 @@ run_dir::run_dir(const fs::path& build_dir) : m_logs(build_dir / "logs") {
     if (m_path.empty()) {
         throw failure(EXIT_SETUP,
                       "cannot make a directory for this run's sockets in " +
-                          parents[0].string() + " or /tmp: " +
-                          strerror(errno));
+                          parents[0].string() + " or /tmp: " + strerror(errno));
     }
-    m_lock = open((m_path / "lock").c_str(),
-                  O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    m_lock =
+        open((m_path / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     flock(m_lock, LOCK_EX | LOCK_NB);
     fs::create_directory(m_path / "log");
     start_janitor();
@@ -159,7 +158,9 @@ void run_dir::started(pid_t group) {
     tell("+" + std::to_string(group) + "\n");
 }
 
-void run_dir::reaped(pid_t group) { tell("-" + std::to_string(group) + "\n"); }
+void run_dir::reaped(pid_t group) {
+    tell("-" + std::to_string(group) + "\n");
+}
 
 fs::path run_dir::log(const std::string& name) const {
     return m_path / "log" / name;
@@ -180,12 +181,11 @@ fs::path run_dir::keep_logs() {
         std::error_code gone;
         return fs::last_write_time(path, gone);
     };
-    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
-        return age(a) > age(b);
-    });
+    std::sort(all.begin(), all.end(),
+              [&](const auto& a, const auto& b) { return age(a) > age(b); });
     for (size_t i = KEPT_LOGS; i < all.size(); i++)
         fs::remove_all(all[i], error);
     return target;
 }
 
-} // namespace prawn::launch
+}  // namespace prawn::launch

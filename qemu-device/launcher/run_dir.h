@@ -37,13 +37,13 @@ private:
     void start_janitor();
     void tell(const std::string& line) const;
 
-    std::filesystem::path m_logs; // build/logs
+    std::filesystem::path m_logs;  // build/logs
     std::filesystem::path m_path;
     int m_lock = -1;
-    int m_janitor = -1; // write end of its pipe
+    int m_janitor = -1;  // write end of its pipe
     pid_t m_janitor_pid = -1;
 };
 
-} // namespace prawn::launch
+}  // namespace prawn::launch
 
 #endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <cstdio>
+#include <map>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "console.h"
+
+namespace prawn::launch {
+
+raw_terminal::raw_terminal() {
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &m_saved) != 0)
+        return;
+    termios raw = m_saved;
+    cfmakeraw(&raw);
+    // Our own messages still want their carriage returns.
+    raw.c_oflag |= OPOST;
+    m_raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+}
+
+raw_terminal::~raw_terminal() {
+    if (m_raw)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &m_saved);
+}
+
+bool raw_terminal::size(unsigned& rows, unsigned& columns) {
+    winsize window{};
+    if (ioctl(STDIN_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_row == 0)
+        return false;
+    rows = window.ws_row;
+    columns = window.ws_col;
+    return true;
+}
+
+namespace {
+
+constexpr char LEAVE_KEY = 0x1d;  // Ctrl-]
+constexpr char END_OF_INPUT = 0x04;
+
+void write_all(int fd, const char* data, size_t size) {
+    while (size > 0) {
+        const ssize_t written = write(fd, data, size);
+        if (written < 0) {
+            if (errno == EINTR)
+                continue;
+            if (errno == EAGAIN) {
+                pollfd wait{fd, POLLOUT, 0};
+                poll(&wait, 1, 1000);
+                continue;
+            }
+            return;  // whoever read this is gone: nothing to report to
+        }
+        data += written;
+        size -= static_cast<size_t>(written);
+    }
+}
+
+// Writes a guest's output with the guest's name before every line.
+class line_printer
+{
+public:
+    line_printer(int fd, std::string prefix) :
+        m_fd(fd), m_prefix(std::move(prefix)) {}
+
+    void print(const std::string& data) {
+        if (m_prefix.empty()) {
+            write_all(m_fd, data.data(), data.size());
+            return;
+        }
+        m_line += data;
+        size_t end = 0;
+        while ((end = m_line.find('\n')) != std::string::npos) {
+            const std::string line = m_prefix + m_line.substr(0, end + 1);
+            write_all(m_fd, line.data(), line.size());
+            m_line.erase(0, end + 1);
+        }
+    }
+
+    void finish() {
+        if (!m_line.empty())
+            print("\n");
+    }
+
+private:
+    int m_fd;
+    std::string m_prefix;
+    std::string m_line;
+};
+
+int one_command(session& run) {
+    struct running {
+        line_printer out;
+        line_printer err;
+        std::shared_ptr<guest_job> job;
+    };
+    std::vector<std::unique_ptr<running>> all;
+    for (unsigned k = 0; k < run.count(); k++) {
+        const std::string prefix =
+            run.count() > 1 ? run.node(k).name() + ": " : "";
+        all.push_back(std::make_unique<running>(
+            running{line_printer(STDOUT_FILENO, prefix),
+                    line_printer(STDERR_FILENO, prefix), nullptr}));
+        running* mine = all.back().get();
+        mine->job = run.node(k).run(run.opts().cmd, !run.opts().as_user);
+        mine->job->on_output = [mine](const std::string& data, bool error) {
+            (error ? mine->err : mine->out).print(data);
+        };
+    }
+    int status = EXIT_OK;
+    for (unsigned k = 0; k < run.count(); k++) {
+        running& mine = *all[k];
+        run.wait([&] { return mine.job->done; }, 0, "");
+        mine.out.finish();
+        mine.err.finish();
+        if (mine.job->lost) {
+            throw failure(
+                EXIT_PART_DIED,
+                run.node(k).name() + " went away while the command ran",
+                run.node(k).last_console_lines(12));
+        }
+        if (status == EXIT_OK)
+            status = mine.job->status;
+    }
+    return status;
+}
+
+void resize(session& run) {
+    unsigned rows = 0;
+    unsigned columns = 0;
+    if (raw_terminal::size(rows, columns)) {
+        run.node(0).run(
+            fmt::format("stty -F /dev/ttyS0 rows {} cols {}", rows, columns),
+            true);
+    }
+}
+
+int shell(session& run) {
+    guest& first = run.node(0);
+    raw_terminal terminal;
+    bool left = false;
+    if (terminal.is_terminal()) {
+        resize(run);
+        run.loop().on_resize = [&run] { resize(run); };
+    }
+    run.loop().watch(STDIN_FILENO, POLLIN, [&](short) {
+        char data[512];
+        const ssize_t size = read(STDIN_FILENO, data, sizeof(data));
+        if (size <= 0) {
+            run.loop().forget(STDIN_FILENO);
+            first.type(&END_OF_INPUT, 1);
+            return;
+        }
+        for (ssize_t i = 0; i < size && terminal.is_terminal(); i++)
+            left = left || data[i] == LEAVE_KEY;
+        if (!left)
+            first.type(data, static_cast<size_t>(size));
+    });
+    // The launcher's own stop: "exit" or "poweroff" in node 0, or the key.
+    run.wait([&] { return left || run.powered_off(0); }, 0, "");
+    run.loop().forget(STDIN_FILENO);
+    run.loop().on_resize = nullptr;
+    return EXIT_OK;
+}
+
+}  // namespace
+
+int run_boot(session& run) {
+    if (!run.opts().no_card)
+        run.start_model();
+    run.start_guests(!run.opts().cmd_given);
+    if (run.opts().cmd_given) {
+        run.wait_for_guests();
+        return one_command(run);
+    }
+    // A person wants to see from the first line on; input waits for the
+    // shell, because what is typed into a booting kernel is lost.
+    run.expect_power_off();
+    run.node(0).on_console = [](const char* data, size_t size) {
+        write_all(STDOUT_FILENO, data, size);
+    };
+    fmt::print(stderr,
+               "prawn: the shell is node 0's; leave by exit{}\n"
+               "prawn: logs of all nodes: {}\n",
+               isatty(STDIN_FILENO) ? " or Ctrl-]" : "",
+               run.dir().log("").string());
+    run.wait_for_guests();
+    return shell(run);
+}
+
+}  // namespace prawn::launch

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of a guest's QEMU. Every argument here has a reason that
+// was measured; docs/performance.md has the figures.
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "guest.h"
+
+namespace prawn::launch {
+
+namespace {
+
+// QEMU separates suboptions by commas and takes a doubled one for itself.
+std::string escaped(const std::string& path) {
+    std::string text;
+    for (char c : path) {
+        text += c;
+        if (c == ',')
+            text += c;
+    }
+    return text;
+}
+
+}  // namespace
+
+command guest_command(const settings& where, const options& opts,
+                      const guest_image& image, const guest_options& guest,
+                      const std::filesystem::path& run_path) {
+    command result = where.qemu_command();
+    auto& argv = result.argv;
+    const auto add = [&](std::initializer_list<std::string> words) {
+        argv.insert(argv.end(), words);
+    };
+    const std::string name = fmt::format("node{}", guest.node);
+    const std::string base = (run_path / name).string();
+
+    add({"-name", "prawn-" + name, "-nodefaults", "-display", "none"});
+    add({"-machine", "q35,memory-backend=m"});
+    // The card's DMA is a memcpy in memory that both processes share.
+    add({"-object", fmt::format("memory-backend-memfd,id=m,size={}M,share=on",
+                                opts.memory_mib)});
+    add({"-smp", std::to_string(opts.cpus)});
+    if (opts.accel == "kvm")
+        add({"-accel", "kvm", "-cpu", "host"});
+    else
+        add({"-accel", opts.cpus > 1 ? "tcg,thread=multi" : "tcg"});
+    add({"-kernel", image.kernel, "-initrd", image.initrd});
+
+    std::string append = fmt::format(
+        "console=ttyS0 quiet tsc=reliable panic=0 prawn_node={} "
+        "prawn_nodes={}",
+        guest.node, opts.nodes);
+    if (guest.shell)
+        append += " prawn_shell=1";
+    if (!opts.share.empty())
+        append += " prawn_share=1";
+    if (!opts.module_params.empty())
+        append += " prawn_params=\"" + opts.module_params + "\"";
+    append += guest.append;
+    add({"-append", append});
+
+    // Console and control channel. The control channel is a serial port of
+    // its own, so kernel messages cannot get into what commands print.
+    for (const char* port : {"con", "ctl"}) {
+        add({"-chardev",
+             fmt::format("socket,id={0},path={1}.{0},server=on,wait=off", port,
+                         escaped(base)),
+             "-serial", fmt::format("chardev:{}", port)});
+    }
+    if (!opts.share.empty()) {
+        const auto dir = std::filesystem::absolute(opts.share).string();
+        add({"-fsdev",
+             "local,id=host,readonly=on,security_model=none,path=" +
+                 escaped(dir),
+             "-device", "virtio-9p-pci,fsdev=host,mount_tag=host"});
+    }
+    if (guest.card) {
+        // A reply that comes after QEMU's time-out would put every later one
+        // in the wrong place, so let it wait as long as a person would.
+        constexpr int TIMEOUT_MS = 600000;
+        const nlohmann::ordered_json device = {
+            {"driver", "vfio-user-pci"},
+            {"socket", {{"type", "unix"}, {"path", base + ".sock"}}},
+            {"x-msg-timeout", TIMEOUT_MS},
+        };
+        add({"-device", device.dump()});
+    }
+    argv.insert(argv.end(), opts.qemu_args.begin(), opts.qemu_args.end());
+    return result;
+}
+
+}  // namespace prawn::launch

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "cpio.h"
+#include "failure.h"
+
+namespace fs = std::filesystem;
+
+namespace prawn::launch {
+
+namespace {
+
+std::uint32_t le32(const std::string& data, size_t at) {
+    std::uint32_t value = 0;
+    memcpy(&value, data.data() + at, sizeof(value));  // x86 reads x86 files
+    return value;
+}
+
+// Which program undoes a compression, by the first bytes of the data.
+std::vector<std::string> decompressor(const std::string& data) {
+    static const std::vector<std::pair<std::string, std::vector<std::string>>>
+        KNOWN = {
+            {std::string("\xfd"
+                         "7zXZ",
+                         5),
+             {"xz", "-dc", "--single-stream"}},
+            {std::string("\x28\xb5\x2f\xfd", 4), {"zstd", "-dcq"}},
+            {std::string("\x1f\x8b", 2), {"gzip", "-dc"}},
+        };
+    for (const auto& [magic, program] : KNOWN) {
+        if (data.compare(0, magic.size(), magic) == 0)
+            return program;
+    }
+    return {};
+}
+
+// A module as insmod wants it, whatever Debian packed it with.
+std::string module_content(const fs::path& file) {
+    const std::string packed = read_file(file);
+    const auto program = decompressor(packed);
+    if (program.empty())
+        return packed;
+    command what{program, {}};
+    what.argv.push_back(file);
+    std::string plain = output_of(what);
+    if (plain.empty()) {
+        throw failure(EXIT_SETUP, fmt::format("{}: {} cannot unpack it",
+                                              file.string(), program[0]));
+    }
+    return plain;
+}
+
+// Modules that a shared folder needs, dependencies first.
+std::vector<std::string> module_order(const fs::path& modules,
+                                      const std::vector<std::string>& wanted) {
+    std::map<std::string, std::vector<std::string>> needs;
+    std::map<std::string, std::string> by_name;
+    std::istringstream lines(read_file(modules / "modules.dep"));
+    std::string line;
+    while (std::getline(lines, line)) {
+        std::istringstream words(line);
+        std::string path;
+        words >> path;
+        if (path.empty() || path.back() != ':')
+            continue;
+        path.pop_back();
+        const std::string file = fs::path(path).filename();
+        by_name[file.substr(0, file.find('.'))] = path;
+        auto& list = needs[path];
+        for (std::string word; words >> word;)
+            list.push_back(word);
+    }
+    std::vector<std::string> order;
+    const auto add = [&](const std::string& path) {
+        if (std::find(order.begin(), order.end(), path) == order.end())
+            order.push_back(path);
+    };
+    for (const auto& name : wanted) {
+        const auto it = by_name.find(name);
+        if (it == by_name.end())
+            continue;  // built into this kernel
+        auto list = needs[it->second];
+        // modules.dep lists a module's needs with the deepest last
+        for (auto need = list.rbegin(); need != list.rend(); ++need)
+            add(*need);
+        add(it->second);
+    }
+    return order;
+}
+
+std::string base_layer(const settings& where, const fs::path& busybox) {
+    const fs::path source = where.root / "guest-driver" / "image";
+    const fs::path modules = fs::path("/lib/modules") / where.kernel;
+    cpio_writer out;
+    for (const char* path : {"/dev", "/proc", "/sys", "/run", "/root", "/home",
+                             "/bin", "/sbin", "/etc"}) {
+        out.directory(path);
+    }
+    out.directory("/tmp", 01777);
+    out.char_device("/dev/console", 0600, 5, 1);
+    out.file("/init", 0755, read_file(source / "init"));
+    out.file("/etc/passwd", 0644, read_file(source / "passwd"));
+    out.file("/etc/group", 0644, read_file(source / "group"));
+    out.file("/etc/profile", 0644, read_file(source / "profile"));
+    out.file("/bin/busybox", 0755, read_file(busybox));
+
+    std::istringstream applets(output_of({{busybox.string(), "--list"}, {}}));
+    for (std::string name; std::getline(applets, name);) {
+        if (name != "busybox" && name != "init")
+            out.symlink("/bin/" + name, "busybox");
+    }
+
+    std::string order;
+    const auto wanted =
+        module_order(modules, {"virtio_pci", "9pnet_virtio", "9p"});
+    for (const auto& path : wanted) {
+        std::string name = fs::path(path).filename();
+        name = name.substr(0, name.find('.')) + ".ko";
+        out.file("/lib/prawn/share/" + name, 0644,
+                 module_content(modules / path));
+        order += name + "\n";
+    }
+    out.file("/lib/prawn/share/order", 0644, order);
+    return out.finish();
+}
+
+// Our module sheds its debug information, which would be most of the image.
+std::string tools_layer(const settings& where, bool need_card) {
+    cpio_writer out;
+    const auto list = parse_file_list(
+        read_file(where.root / "guest-driver" / "image" / "files.list"), where);
+    for (const auto& item : list) {
+        if (!fs::exists(item.source)) {
+            const bool module = item.source.extension() == ".ko";
+            if (item.optional && !(module && need_card))
+                continue;
+            throw failure(EXIT_SETUP,
+                          fmt::format("{}: missing, so the guest image "
+                                      "cannot be made: run ./prawn test or "
+                                      "build it",
+                                      item.source.string()));
+        }
+        std::string content;
+        if (item.source.extension() == ".ko") {
+            const fs::path bare = where.image_dir() / item.source.filename();
+            std::error_code ignored;
+            fs::remove(bare, ignored);
+            output_of({{"strip", "--strip-debug", "-o", bare.string(),
+                        item.source.string()},
+                       {}});
+            content = read_file(fs::exists(bare) ? bare : item.source);
+        } else {
+            content = read_file(item.source);
+        }
+        out.file(item.target, item.mode, content);
+    }
+    return out.finish();
+}
+
+bool newer(const fs::path& file, const fs::path& than) {
+    std::error_code error;
+    const auto time = fs::last_write_time(file, error);
+    return !error && time > fs::last_write_time(than, error) && !error;
+}
+
+}  // namespace
+
+std::vector<image_file> parse_file_list(const std::string& text,
+                                        const settings& where) {
+    std::vector<image_file> result;
+    std::istringstream lines(text);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); number++) {
+        if (line.empty() || line[0] == '#')
+            continue;
+        std::istringstream words(line);
+        std::string mode;
+        std::string source;
+        std::string rest;
+        image_file item;
+        words >> mode >> item.target >> source >> rest;
+        const auto replace = [&](const std::string& word,
+                                 const std::string& by) {
+            if (source.compare(0, word.size(), word) == 0)
+                source = by + source.substr(word.size());
+        };
+        replace("@BUILD@", where.build_dir);
+        replace("@ROOT@", where.root);
+        item.source = source;
+        item.optional = rest == "optional";
+        char* end = nullptr;
+        item.mode = static_cast<unsigned>(strtoul(mode.c_str(), &end, 8));
+        if (source.empty() || item.target[0] != '/' || *end ||
+            item.mode > 07777 || (!rest.empty() && !item.optional)) {
+            throw failure(EXIT_SETUP,
+                          fmt::format("guest-driver/image/files.list:{}: must "
+                                      "be: MODE /PATH SOURCE [optional]",
+                                      number));
+        }
+        result.push_back(item);
+    }
+    return result;
+}
+
+std::string extract_kernel(const std::string& bzimage,
+                           const fs::path& scratch) {
+    // Linux' boot protocol: Documentation/arch/x86/boot.rst
+    constexpr size_t SETUP_SECTORS = 0x1f1;
+    constexpr size_t MAGIC = 0x202;
+    constexpr size_t PAYLOAD_OFFSET = 0x248;
+    constexpr size_t PAYLOAD_LENGTH = 0x24c;
+    if (bzimage.size() < 0x1000 || bzimage.compare(MAGIC, 4, "HdrS") != 0)
+        return {};
+    const size_t sectors = static_cast<unsigned char>(bzimage[SETUP_SECTORS]);
+    const size_t begin =
+        ((sectors ? sectors : 4) + 1) * 512 + le32(bzimage, PAYLOAD_OFFSET);
+    const size_t size = le32(bzimage, PAYLOAD_LENGTH);
+    if (size < 64 || begin > bzimage.size() || size > bzimage.size() - begin)
+        return {};
+    // The last four bytes are the uncompressed size, appended by kbuild.
+    std::string payload = bzimage.substr(begin, size - 4);
+    auto program = decompressor(payload);
+    if (program.empty())
+        return {};
+    const fs::path packed = scratch / "kernel.packed";
+    write_file(packed, payload);
+    program.push_back(packed);
+    std::string elf = output_of({program, {}});
+    std::error_code ignored;
+    fs::remove(packed, ignored);
+    return elf.compare(0, 4,
+                       "\x7f"
+                       "ELF") == 0
+               ? elf
+               : std::string();
+}
+
+guest_image build_image(const settings& where, bool need_card) {
+    const fs::path dir = where.image_dir();
+    const fs::path bzimage = "/boot/vmlinuz-" + where.kernel;
+    const fs::path& busybox = where.busybox;
+    fs::create_directories(dir);
+
+    fs::path kernel = dir / ("vmlinux-" + where.kernel);
+    if (!fs::exists(kernel) || newer(bzimage, kernel)) {
+        const std::string elf = extract_kernel(read_file(bzimage), dir);
+        if (elf.empty())
+            kernel = bzimage;  // unknown packing: slower to start, no worse
+        else
+            write_file(kernel, elf);
+    }
+
+    const fs::path base = dir / ("base-" + where.kernel + ".cpio");
+    const fs::path source = where.root / "guest-driver" / "image";
+    bool stale = !fs::exists(base);
+    for (const fs::path& input :
+         {source / "init", source / "passwd", source / "group",
+          source / "profile", busybox, bzimage, fs::path("/proc/self/exe")}) {
+        stale = stale || newer(fs::canonical(input), base);
+    }
+    if (stale)
+        write_file(base, base_layer(where, busybox));
+
+    const fs::path initrd = dir / ("initrd-" + where.kernel + ".cpio");
+    write_file(initrd, read_file(base) + tools_layer(where, need_card));
+    return {kernel, initrd};
+}
+
+}  // namespace prawn::launch

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PRAWN_QEMU_DEVICE_LAUNCHER_IMAGE_H
+#define PRAWN_QEMU_DEVICE_LAUNCHER_IMAGE_H
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "settings.h"
+
+namespace prawn::launch {
+
+// What a guest boots: files that QEMU takes by -kernel and -initrd.
+struct guest_image {
+    std::filesystem::path kernel;
+    std::filesystem::path initrd;
+};
+
+// Makes the image from Debian's own kernel package, busybox and our files, in
+// two layers: the first depends on the kernel release alone and is kept, the
+// second (prawn.ko, tools, tests) is made anew each time. With need_card,
+// prawn.ko has to be there.
+guest_image build_image(const settings& where, bool need_card);
+
+// The ELF image inside a compressed bzImage, which QEMU can start directly
+// (PVH): the same kernel, spared its decompression by an emulated CPU. Empty
+// when the file is something else.
+std::string extract_kernel(const std::string& bzimage,
+                           const std::filesystem::path& scratch);
+
+// One line of files.list.
+struct image_file {
+    unsigned mode = 0;
+    std::string target;
+    std::filesystem::path source;
+    bool optional = false;
+};
+std::vector<image_file> parse_file_list(const std::string& text,
+                                        const settings& where);
+
+}  // namespace prawn::launch
+
+#endif

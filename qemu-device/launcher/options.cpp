@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "failure.h"
+
+namespace fs = std::filesystem;
+
+namespace prawn::launch {
+
+namespace {
+
+constexpr unsigned MAX_NODES = 16;
+
+void add_shared(CLI::App& app, options& o) {
+    app.add_option("--config", o.config, "configuration of the model (TOML)");
+    app.add_option("--profile", o.profile, "timing profile, by name or file");
+    app.add_option("--time", o.time, "free-running, synchronized or replay");
+    app.add_option("--quantum", o.quantum, "of synchronized time");
+    app.add_option("--engine", o.engine, "hardwired or firmware");
+    app.add_option("--rtl", o.rtl, "blocks to run as RTL");
+    app.add_option("--record", o.record, "record the host ports to a file");
+    app.add_option("--set", o.set, "KEY=VALUE of the configuration")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app.add_option("--json", o.json, "write the results to this file");
+    app.add_flag("--verbose", o.verbose, "show every command line");
+}
+
+void add_guests(CLI::App& app, options& o) {
+    app.add_option("--nodes", o.nodes, "number of guests, 1 to 16");
+    app.add_option("--memory", o.memory_mib, "MiB of RAM of each guest");
+    app.add_option("--cpus", o.cpus, "virtual CPUs of each guest");
+    app.add_option("--accel", o.accel, "QEMU accelerator: tcg or kvm");
+    app.add_option("--timeout", o.timeout_s,
+                   "seconds a boot or a tool may take");
+    app.add_option("--module-params", o.module_params,
+                   "parameters for prawn.ko");
+}
+
+void refuse_unavailable(const options& o) {
+    const auto refuse = [](const std::string& what, const char* instead) {
+        throw failure(EXIT_USAGE, fmt::format("{}: not available in this "
+                                              "version ({})",
+                                              what, instead));
+    };
+    if (!o.time.empty() && o.time != "free-running") {
+        if (o.time != "synchronized" && o.time != "replay") {
+            throw failure(EXIT_USAGE,
+                          fmt::format("--time {}: no such mode (free-running "
+                                      "is the one there is)",
+                                      o.time));
+        }
+        refuse("--time " + o.time, "use free-running");
+    }
+    if (!o.quantum.empty())
+        refuse("--quantum", "it belongs to synchronized time");
+    if (!o.engine.empty() && o.engine != "hardwired") {
+        if (o.engine != "firmware") {
+            throw failure(EXIT_USAGE,
+                          fmt::format("--engine {}: no such engine "
+                                      "(hardwired is the one there is)",
+                                      o.engine));
+        }
+        refuse("--engine firmware", "use hardwired");
+    }
+    if (!o.rtl.empty())
+        refuse("--rtl", "all blocks are TLM");
+    if (!o.record.empty())
+        refuse("--record", "nothing can replay it yet");
+}
+
+void check_profile(options& o) {
+    if (o.profile.empty() || fs::is_regular_file(o.profile))
+        return;
+    const fs::path directory = o.root / "profiles";
+    if (o.profile.find('/') == std::string::npos &&
+        fs::is_regular_file(directory / (o.profile + ".toml"))) {
+        return;
+    }
+    std::set<std::string> names;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+        if (entry.path().extension() == ".toml")
+            names.insert(entry.path().stem());
+    }
+    throw failure(EXIT_USAGE,
+                  fmt::format("--profile {}: no such profile (there are: {})",
+                              o.profile, fmt::join(names, ", ")));
+}
+
+void check(options& o) {
+    refuse_unavailable(o);
+    if (o.nodes < 1 || o.nodes > MAX_NODES) {
+        throw failure(EXIT_USAGE, fmt::format("--nodes {}: must be 1 to {}",
+                                              o.nodes, MAX_NODES));
+    }
+    if (o.command == "demo" && o.nodes < 2) {
+        throw failure(EXIT_USAGE,
+                      "--nodes 1: the demo sends from one guest to another, "
+                      "so it needs at least 2");
+    }
+    if (o.memory_mib < 128 || o.memory_mib > 65536) {
+        throw failure(
+            EXIT_USAGE,
+            fmt::format("--memory {}: must be 128 to 65536 MiB", o.memory_mib));
+    }
+    if (o.cpus < 1 || o.cpus > 16) {
+        throw failure(EXIT_USAGE,
+                      fmt::format("--cpus {}: must be 1 to 16", o.cpus));
+    }
+    if (!o.accel.empty() && o.accel != "tcg" && o.accel != "kvm") {
+        throw failure(EXIT_USAGE,
+                      fmt::format("--accel {}: must be tcg or kvm", o.accel));
+    }
+    if (!o.config.empty() && !std::ifstream(o.config)) {
+        throw failure(EXIT_USAGE, fmt::format("{}: cannot be read", o.config));
+    }
+    if (!o.share.empty() && !fs::is_directory(o.share)) {
+        throw failure(EXIT_USAGE,
+                      fmt::format("--share {}: is no directory", o.share));
+    }
+    for (const auto& item : o.set) {
+        if (item.find('=') == std::string::npos || item[0] == '=') {
+            throw failure(EXIT_USAGE,
+                          fmt::format("--set {}: must be KEY=VALUE", item));
+        }
+    }
+    check_profile(o);
+}
+
+}  // namespace
+
+bool parse_options(int argc, char** argv, options& result) {
+    CLI::App app(
+        "Starts the parts of Prawn. People use ./prawn, which sees "
+        "to it that everything is built.",
+        "prawn-launch");
+    app.add_option("--root", result.root, "source tree")->required();
+    app.add_option("--build", result.build_dir, "build directory")->required();
+    app.require_subcommand(1);
+
+    CLI::App* demo = app.add_subcommand("demo", "send data between guests");
+    add_shared(*demo, result);
+    add_guests(*demo, result);
+    demo->add_flag("--quick", result.quick, "few sizes, few iterations");
+
+    CLI::App* boot = app.add_subcommand("boot", "boot guests with the card");
+    add_shared(*boot, result);
+    add_guests(*boot, result);
+    CLI::Option* cmd =
+        boot->add_option("--cmd", result.cmd, "run this in every guest");
+    boot->add_flag("--user", result.as_user, "as the ordinary user");
+    boot->add_flag("--no-card", result.no_card, "guests without the card");
+    boot->add_option("--share", result.share, "host folder for the guests");
+    boot->add_option("qemu-args", result.qemu_args, "after --, for QEMU");
+
+    CLI::App* sim = app.add_subcommand("sim", "the model alone");
+    add_shared(*sim, result);
+    sim->add_option("CONFIG", result.config, "configuration (TOML)");
+
+    CLI::App* bench = app.add_subcommand("bench", "speed of the simulator");
+    add_shared(*bench, result);
+    add_guests(*bench, result);
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {
+        app.exit(asked);
+        return false;
+    } catch (const CLI::ParseError& error) {
+        std::string line = error.what();
+        for (char& c : line)
+            c = c == '\n' ? ' ' : c;
+        throw failure(EXIT_USAGE, line + " (--help shows the options)");
+    }
+    result.command = app.get_subcommands().front()->get_name();
+    result.cmd_given = cmd->count() > 0;
+    check(result);
+    return true;
+}
+
+}  // namespace prawn::launch

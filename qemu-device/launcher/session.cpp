@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace prawn::launch {
+
+namespace {
+
+constexpr size_t SHOWN_LINES = 12;
+constexpr auto GUEST_GRACE = std::chrono::milliseconds(2000);
+// The model writes its counters and traces at the end of a run.
+constexpr auto MODEL_GRACE = std::chrono::milliseconds(10000);
+constexpr unsigned MODEL_START_S = 30;
+constexpr auto PING_EVERY = std::chrono::seconds(5);
+
+steady::time_point after(unsigned seconds) {
+    if (seconds == 0)
+        return steady::now() + std::chrono::hours(24 * 365);
+    return steady::now() + std::chrono::seconds(seconds);
+}
+
+}  // namespace
+
+session::session(const options& opts, const settings& where) :
+    m_opts(opts),
+    m_where(where),
+    m_dir(where.state_dir),
+    m_last_ping(steady::now()) {
+    m_loop.on_child = [this] { check_parts(); };
+}
+
+session::~session() {
+    stop();
+}
+
+void session::show(const command& what) const {
+    if (m_opts.verbose)
+        fmt::print(stderr, "+ {}\n", what.text());
+}
+
+command session::model_command() const {
+    command result{{m_where.sim().string()}, {}};
+    fs::path config = m_opts.config;
+    if (config.empty())
+        config = m_where.root / "examples" / "default.toml";
+    auto& argv = result.argv;
+    argv.push_back(config.string());
+    argv.insert(argv.end(), {"--run-dir", m_dir.path().string()});
+    const auto set = [&](const std::string& item) {
+        argv.insert(argv.end(), {"--set", item});
+    };
+    set(fmt::format("nodes={}", m_opts.nodes));
+    if (!m_opts.profile.empty())
+        set("profile=" + m_opts.profile);
+    for (const auto& item : m_opts.set)
+        set(item);
+    return result;
+}
+
+void session::start_model() {
+    stage starting("start the model");
+    const command what = model_command();
+    if (!fs::exists(m_where.sim())) {
+        throw failure(EXIT_SETUP, m_where.sim().string() +
+                                      ": missing: the model has not "
+                                      "been built");
+    }
+    show(what);
+    m_model = std::make_unique<process>(m_dir, "the model (prawn-sim)", what,
+                                        m_dir.log("sim.log"), true);
+    m_model_log.open(m_dir.log("sim.out.log"));
+    m_loop.watch(m_model->output(), POLLIN, [this](short) {
+        if (!read_model())
+            m_loop.forget(m_model->output());
+    });
+    wait([this] { return m_model_ready; }, MODEL_START_S,
+         "the model was not ready");
+    starting.done();
+}
+
+bool session::read_model() {
+    char data[4096];
+    ssize_t size = 0;
+    while ((size = read(m_model->output(), data, sizeof(data))) > 0) {
+        m_model_said.append(data, static_cast<size_t>(size));
+        size_t end = 0;
+        while ((end = m_model_said.find('\n')) != std::string::npos) {
+            const std::string line = m_model_said.substr(0, end);
+            m_model_said.erase(0, end + 1);
+            if (line == "ready")
+                m_model_ready = true;
+            m_model_log << line << '\n';
+            if (on_model_line)
+                on_model_line(line);
+            else if (m_opts.verbose)
+                fmt::print(stderr, "sim: {}\n", line);
+        }
+    }
+    return size < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+void session::start_guests(bool shell) {
+    stage making("make the guest image");
+    const guest_image image = build_image(m_where, !m_opts.no_card);
+    making.done();
+
+    stage starting(fmt::format("start {} guest{}", m_opts.nodes,
+                               m_opts.nodes > 1 ? "s" : ""));
+    const char* terminal = getenv("TERM");
+    for (unsigned k = 0; k < m_opts.nodes; k++) {
+        guest_options what;
+        what.node = k;
+        what.shell = shell && k == 0;
+        what.card = !m_opts.no_card;
+        const std::string name = terminal ? terminal : "";
+        if (what.shell && !name.empty() &&
+            name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") ==
+                std::string::npos) {
+            what.append = " TERM=" + name;
+        }
+        const command qemu =
+            guest_command(m_where, m_opts, image, what, m_dir.path());
+        show(qemu);
+        m_guests.push_back(std::make_unique<guest>(m_loop, m_dir, what, qemu));
+        guest& fresh = *m_guests.back();
+        const auto deadline = after(MODEL_START_S);
+        while (!fresh.connect()) {
+            m_loop.run_until([] { return false; },
+                             steady::now() + std::chrono::milliseconds(10));
+            check_guest(fresh);
+            if (steady::now() > deadline) {
+                throw failure(EXIT_PART_DIED,
+                              fresh.qemu().name() + " opened no console");
+            }
+        }
+    }
+    starting.done();
+}
+
+void session::wait_for_guests() {
+    stage booting(fmt::format("boot {} guest{} (Linux {})", count(),
+                              count() > 1 ? "s" : "", m_where.kernel));
+    for (auto& which : m_guests) {
+        wait([&] { return which->up(); }, m_opts.timeout_s,
+             which->name() + " did not come up");
+    }
+    booting.done();
+}
+
+void session::wait(const std::function<bool()>& done, unsigned timeout_s,
+                   const std::string& what) {
+    const auto deadline = after(timeout_s);
+    const bool held = m_loop.run_until(
+        [&] {
+            check_parts();
+            heartbeat();
+            return done();
+        },
+        deadline);
+    if (held)
+        return;
+    std::string details;
+    for (auto& which : m_guests) {
+        if (what.rfind(which->name(), 0) == 0)
+            details = which->last_console_lines(SHOWN_LINES);
+    }
+    throw failure(EXIT_PART_DIED,
+                  fmt::format("{} within {} s", what, timeout_s), details);
+}
+
+void session::heartbeat() {
+    if (m_opts.timeout_s == 0 || steady::now() < m_last_ping + PING_EVERY)
+        return;
+    m_last_ping = steady::now();
+    for (auto& which : m_guests) {
+        if (!which->up() || which->qemu().ended())
+            continue;
+        which->ping();
+        const auto silent = steady::now() - which->last_sign();
+        if (silent > std::chrono::seconds(m_opts.timeout_s)) {
+            throw failure(EXIT_PART_DIED,
+                          fmt::format("{} hangs: no sign of life for {} s",
+                                      which->name(), m_opts.timeout_s),
+                          which->last_console_lines(SHOWN_LINES));
+        }
+    }
+}
+
+void session::check_guest(guest& which) {
+    const std::string panic = which.panic();
+    if (!panic.empty()) {
+        throw failure(EXIT_PART_DIED, which.name() + ": " + panic,
+                      which.last_console_lines(SHOWN_LINES));
+    }
+    if (!which.qemu().ended())
+        return;
+    const int status = which.qemu().wait_status();
+    const bool off = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (off && (m_power_off_expected || which.said_bye()))
+        return;
+    // A dead model takes its guests along; blame who died first.
+    for (int i = 0; i < 20 && m_model && !off; i++) {
+        if (m_model->ended())
+            return;
+        usleep(5000);
+    }
+    if (off) {
+        throw failure(EXIT_PART_DIED,
+                      which.name() + " was powered off while it was needed",
+                      which.last_console_lines(SHOWN_LINES));
+    }
+    std::string log = which.qemu().last_lines(SHOWN_LINES);
+    if (log.empty())
+        log = which.last_console_lines(SHOWN_LINES);
+    throw failure(EXIT_PART_DIED,
+                  which.qemu().name() + " " + which.qemu().how_it_ended(), log);
+}
+
+void session::check_parts() {
+    if (m_stopping)
+        return;
+    for (auto& which : m_guests)
+        check_guest(*which);
+    if (m_model && m_model->ended()) {
+        throw failure(EXIT_PART_DIED,
+                      m_model->name() + " " + m_model->how_it_ended(),
+                      m_model->last_lines(SHOWN_LINES));
+    }
+}
+
+bool session::powered_off(unsigned number) {
+    return m_guests.at(number)->qemu().ended();
+}
+
+void session::stop() {
+    m_stopping = true;
+    for (auto& which : m_guests)
+        which->qemu().terminate();
+    for (auto& which : m_guests)
+        which->qemu().stop(GUEST_GRACE);
+    m_guests.clear();
+    if (!m_model)
+        return;
+    // It must not wait for us to read what it says at the end.
+    m_loop.forget(m_model->output());
+    m_model->terminate();
+    const auto deadline = steady::now() + MODEL_GRACE;
+    while (!m_model->ended() && steady::now() < deadline) {
+        pollfd fd{m_model->output(), POLLIN, 0};
+        poll(&fd, 1, 10);
+        read_model();
+    }
+    read_model();
+    m_model->stop(std::chrono::milliseconds(0));
+    m_model.reset();
+}
+
+}  // namespace prawn::launch

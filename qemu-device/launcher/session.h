@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PRAWN_QEMU_DEVICE_LAUNCHER_SESSION_H
+#define PRAWN_QEMU_DEVICE_LAUNCHER_SESSION_H
+
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "event_loop.h"
+#include "failure.h"
+#include "guest.h"
+#include "options.h"
+#include "process.h"
+#include "run_dir.h"
+#include "settings.h"
+
+namespace prawn::launch {
+
+// One run: the model and the guests, started in order, watched while anything
+// is waited for, stopped in order. A part that dies unasked ends the run with
+// one line that says which and how, and its last log lines.
+class session
+{
+public:
+    session(const options& opts, const settings& where);
+    ~session();
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+
+    event_loop& loop() { return m_loop; }
+    const options& opts() const { return m_opts; }
+    const settings& where() const { return m_where; }
+    run_dir& dir() { return m_dir; }
+
+    void start_model();
+    // With shell, node 0 has one on its console.
+    void start_guests(bool shell);
+    void wait_for_guests();
+
+    // What the model prints, line by line; it ends with its counters.
+    std::function<void(const std::string& line)> on_model_line;
+    bool model_ended() { return !m_model || m_model->ended(); }
+
+    guest& node(unsigned number) { return *m_guests.at(number); }
+    unsigned count() const { return static_cast<unsigned>(m_guests.size()); }
+
+    // Runs until the condition holds; a dead part throws. No limit when the
+    // time-out is 0. "what" completes the sentence "... within N s".
+    void wait(const std::function<bool()>& done, unsigned timeout_s,
+              const std::string& what);
+
+    // A powered-off guest ends its QEMU; that is no accident when expected.
+    void expect_power_off() { m_power_off_expected = true; }
+    bool powered_off(unsigned number);
+
+    // Stops all parts in order; the destructor does, too.
+    void stop();
+
+private:
+    command model_command() const;
+    bool read_model();
+    void check_parts();
+    void check_guest(guest& which);
+    void heartbeat();
+    void show(const command& what) const;
+
+    const options& m_opts;
+    const settings& m_where;
+    event_loop m_loop;
+    run_dir m_dir;
+    std::unique_ptr<process> m_model;
+    bool m_model_ready = false;
+    std::string m_model_said;
+    std::ofstream m_model_log;
+    std::vector<std::unique_ptr<guest>> m_guests;
+    bool m_power_off_expected = false;
+    bool m_stopping = false;
+    steady::time_point m_last_ping;
+};
+
+// A stage of a run: says how long it took when it is over, and on a terminal
+// that it has begun.
+class stage
+{
+public:
+    explicit stage(std::string what);
+    ~stage();
+    stage(const stage&) = delete;
+    stage& operator=(const stage&) = delete;
+    void done(const std::string& remark = "");
+
+    static void quiet(bool on);  // no stage lines from now on
+
+private:
+    std::string m_what;
+    steady::time_point m_begin = steady::now();
+    bool m_open = false;
+};
+
+}  // namespace prawn::launch
+
+#endif
