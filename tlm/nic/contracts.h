@@ -258,6 +258,30 @@ public:
     virtual void set_ack_ring(std::uint64_t base, unsigned log2) = 0;
 };
 
+// What GRANT and REVOKE tell the checker of host DMA, if there is one. Returns
+// PRAWN_STATUS_*. context may be KERNEL_CONTEXT.
+class grant_if : public virtual sc_core::sc_interface
+{
+public:
+    virtual std::uint16_t grant(std::uint16_t context, std::uint64_t address,
+                                std::uint64_t pages, bool write) = 0;
+    virtual std::uint16_t revoke(std::uint16_t context, std::uint64_t address,
+                                 std::uint64_t pages) = 0;
+};
+
+// Blocks that the admin queue controls, in the order of its ports.
+enum control_target : unsigned {
+    CONTROL_COMMAND_QUEUE,
+    CONTROL_PACKETIZER,
+    CONTROL_OPT,
+    CONTROL_IPT,
+    CONTROL_INCOMING_DMA,
+    CONTROL_UTLB,
+    CONTROL_NOTIFIER,
+    CONTROL_OUTGOING_FIFO,
+    CONTROL_TARGETS
+};
+
 // Runs the kernel's admin ring: fetches, checks, fans out to the blocks'
 // control channels, gathers drains, acknowledges through the notifier. Also
 // carries peer events and NACKs to opt, and sends MGMT.
@@ -268,11 +292,16 @@ public:
     put_port<ack_request> ack_out{"ack_out"};
     put_port<packet_ref> mgmt_out{"mgmt_out"};
     put_port<kernel_event_request> event_out{"event_out"};
+    sc_core::sc_vector<put_port<control_request>> request_out{
+        "request_out", CONTROL_TARGETS};
+    // Bound if FEATURES.CHECKER.
+    sc_core::sc_port<grant_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> grant_out{
+        "grant_out"};
     using block::block;
     virtual put_if<dma_reply>& dma_reply_in() = 0;
-    virtual put_if<peer_event>& peer_in() = 0;  // never refuses
-    virtual put_if<packet_ref>& nack_in() = 0;  // never refuses
-    virtual put_if<control_reply>& reply_in(unsigned block) = 0;
+    virtual put_if<peer_event>& peer_in() = 0;    // never refuses
+    virtual put_if<packet_ref>& nack_in() = 0;    // never refuses
+    virtual put_if<control_reply>& reply_in(unsigned target) = 0;
     // Registers of BAR 0.
     virtual void set_ring(std::uint64_t base, unsigned log2) = 0;
     virtual void ring_doorbell(std::uint32_t producer) = 0;
