@@ -243,6 +243,8 @@ class notifier_base : public block
 {
 public:
     put_port<dma_request> dma_out{"dma_out"};
+    // Bits of INT_CAUSE, before the interrupt; never refused.
+    put_port<unsigned> cause_out{"cause_out"};
     put_port<unsigned> msix_out{"msix_out"};  // vector; never refused
     put_port<refusal> refusal_out{"refusal_out"};
     using block::block;
