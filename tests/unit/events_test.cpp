@@ -11,6 +11,7 @@
 
 #include "temp_file.h"
 #include "trace/csv_writer.h"
+#include "trace/observation.h"
 
 namespace prawn {
 namespace {
@@ -202,6 +203,51 @@ TEST(csv, a_full_disk_ends_the_file_and_nothing_else) {
     csv.on_event(event());
     csv.flush();
     EXPECT_FALSE(csv.ok());
+}
+
+TEST(observation, switches_on_what_is_wanted_and_off_again) {
+    event_log log;
+    const temp_file pcapng;
+    const temp_file perfetto;
+    const temp_file csv;
+    const event_source source(&log, 0, block_id::LINK_MAC);
+    {
+        observation none(log, {}, "");
+        EXPECT_FALSE(log.enabled());
+        EXPECT_FALSE(log.capturing());
+    }
+    {
+        observation packets(log, {pcapng.path(), "", ""}, "profile p");
+        EXPECT_FALSE(log.enabled());
+        EXPECT_TRUE(log.capturing());
+    }
+    {
+        observation all(log, {pcapng.path(), perfetto.path(), csv.path()},
+                        "profile p");
+        EXPECT_TRUE(log.enabled());
+        source.emit(event_kind::TX_BEGIN);
+        const byte_span part{"x", 1};
+        source.capture(link_direction::TX, &part, 1);
+        all.flush();
+        EXPECT_NE(csv.content().find("TX_BEGIN"), std::string::npos);
+    }
+    EXPECT_FALSE(log.enabled());
+    EXPECT_FALSE(log.capturing());
+    EXPECT_NE(pcapng.content().find("profile p"), std::string::npos);
+    EXPECT_NE(perfetto.content().find("\"tx\""), std::string::npos);
+    EXPECT_EQ(perfetto.content().substr(perfetto.content().size() - 3),
+              "\n]\n");
+}
+
+TEST(observation, a_bad_file_attaches_nothing) {
+    event_log log;
+    const temp_file csv;
+    EXPECT_THROW(observation(log, {"", "/nonexistent/t.json", csv.path()}, ""),
+                 std::runtime_error);
+    EXPECT_THROW(observation(log, {csv.path(), "", csv.path()}, ""),
+                 std::runtime_error);
+    EXPECT_FALSE(log.enabled());
+    EXPECT_FALSE(log.capturing());
 }
 
 }  // namespace

@@ -12,4 +12,5 @@ foreach(test crc32c counters events perfetto pcapng)
 endforeach()
 target_compile_definitions(
   test_unit_pcapng
-  PRIVATE PRAWN_DISSECTOR="${CMAKE_SOURCE_DIR}/docs/wireshark/prawn.lua")
+  PRIVATE PRAWN_DISSECTOR="${CMAKE_SOURCE_DIR}/docs/wireshark/prawn.lua"
+          PRAWN_OBSERVATION_PAGE="${CMAKE_SOURCE_DIR}/docs/observation.md")

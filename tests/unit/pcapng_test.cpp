@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -336,6 +337,25 @@ TEST_F(pcapng, management_messages_are_decoded_and_matched) {
     EXPECT_TRUE(has(all[4], "prawn.expert.truncated"));
     for (std::size_t i = 0; i < 4; i++)
         EXPECT_FALSE(has(all[i], "_ws.expert")) << i;
+}
+
+// Every filter that docs/observation.md recommends is one that tshark knows.
+TEST_F(pcapng, documented_filters_work) {
+    write(data_packet(17, 0, "x"), 1000, 0, link_direction::TX);
+    std::ifstream doc(PRAWN_OBSERVATION_PAGE);
+    std::string line;
+    int count = 0;
+    int shown = 0;
+    while (std::getline(doc, line)) {
+        if (line.compare(0, 9, "| `prawn.") != 0)
+            continue;
+        const std::string filter = line.substr(3, line.find('`', 3) - 3);
+        shown += static_cast<int>(tshark("-Y '" + filter + "'").size());
+        EXPECT_EQ(m_status, 0) << filter << "\n" << m_errors.content();
+        count++;
+    }
+    EXPECT_GE(count, 5);
+    EXPECT_EQ(shown, 1);  // the one that follows message 0:3:17
 }
 
 TEST_F(pcapng, file_carries_who_wrote_it_and_how) {

@@ -245,7 +245,7 @@ TEST_F(perfetto, a_reset_ends_the_stages_of_its_node_only) {
     at(10, 0, block_id::DMA_ENGINE, event_kind::DMA_READ_BEGIN, {}, 1);
     at(10, 1, block_id::DMA_ENGINE, event_kind::DMA_READ_BEGIN, {}, 1);
     at(12, 0, block_id::UTLB, event_kind::UTLB_WALK_BEGIN, {}, 1);
-    at(20, 0, block_id::CARD, event_kind::RESET, {}, 2);
+    at(20, 0, block_id::RELIABLE, event_kind::RESET, {}, 2);
     at(30, 1, block_id::DMA_ENGINE, event_kind::DMA_READ_END, {}, 1);
     at(31, 0, block_id::DMA_ENGINE, event_kind::DMA_READ_END, {}, 1);
     const json trace = finish();

@@ -234,8 +234,9 @@ void perfetto_writer::on_event(const event& e) {
             break;
     }
 
-    // A reset forgets what was in flight: those stages get no end.
-    if (e.kind == event_kind::RESET && e.block == block_id::CARD) {
+    // A reset of any block is one of the whole card, and forgets what was in
+    // flight: those stages get no end.
+    if (e.kind == event_kind::RESET) {
         for (auto& [place, of_block] : m_lanes) {
             if (place.first != e.node)
                 continue;
