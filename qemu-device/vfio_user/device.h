@@ -78,7 +78,8 @@ public:
     /// Back-pressure, mainly against floods of posted writes. While this is
     /// false the server hands nothing more over and reads nothing more from
     /// the client. The device calls server::resume() once it has room again.
-    /// Requests that one message carries together may still arrive (200).
+    /// Writes that one message carries together may still arrive (up to
+    /// 1024).
     virtual bool can_accept() const { return true; }
 
     /// A client has negotiated the version. The device is in reset state.

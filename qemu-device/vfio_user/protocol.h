@@ -54,6 +54,8 @@ constexpr std::uint32_t DEFAULT_MAX_DMA_MAPS = 65535;
 constexpr std::uint32_t PAGE_SIZE = 4096;
 // QEMU's client refuses more than 16.
 constexpr std::uint32_t OFFERED_MAX_FDS = 16;
+// QEMU packs 200 at most; this bounds what one message does to the device.
+constexpr std::uint64_t MAX_MULTI_WRITES = 1024;
 
 // Regions of a PCI device.
 constexpr std::uint32_t REGION_ROM = 6;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "qemu-device/vfio_user/dma_messages.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace prawn {
+namespace vfio_user {
+
+using namespace protocol;
+
+namespace {
+
+constexpr std::size_t MAX_ACTIVE = 4096;
+constexpr int MAX_ERRNO = 4095;
+
+}  // namespace
+
+void dma_messages::operation::report() {
+    if (is_read && on_read)
+        on_read(error, error == 0 ? data.data() : nullptr,
+                error == 0 ? data.size() : 0);
+    else if (!is_read && on_write)
+        on_write(error);
+}
+
+dma_messages::dma_messages(const server_options& options, send_function send) :
+    m_timeout(options.dma_timeout),
+    m_qemu_layout(options.dma_messages == dma_layout::QEMU),
+    m_max_transfer(options.max_data_xfer_size),
+    m_send(std::move(send)) {}
+
+std::size_t dma_messages::data_offset() const {
+    return m_qemu_layout ? DMA_DATA_QEMU : DMA_DATA_SPECIFICATION;
+}
+
+void dma_messages::start(operation op) {
+    if (op.data.empty()) {
+        m_finished.push_back(std::move(op));
+        return;
+    }
+    if (m_active.size() >= MAX_ACTIVE || !send_piece(op)) {
+        op.error = EBUSY;
+        m_finished.push_back(std::move(op));
+        return;
+    }
+    m_active.emplace(m_next_id, std::move(op));
+}
+
+// Sends the next piece under a new number, left in m_next_id. False when too
+// many numbers are in use.
+bool dma_messages::send_piece(operation& op) {
+    if (m_active.size() + m_expired.size() >= 0xffff)
+        return false;
+    do {
+        m_next_id++;
+    } while (m_active.count(m_next_id) != 0 || m_expired.count(m_next_id) != 0);
+
+    op.piece = std::min<std::size_t>(op.data.size() - op.done, m_max_transfer);
+    op.deadline = clock::now() + m_timeout;
+
+    dma_access access{};
+    access.address = op.iova + op.done;
+    access.count = op.piece;
+    header head{};
+    head.id = m_next_id;
+    head.command = op.is_read ? DMA_READ : DMA_WRITE;
+    head.flags = TYPE_COMMAND;
+    const std::size_t size =
+        sizeof(head) + sizeof(access) + (op.is_read ? 0 : op.piece);
+    head.size = static_cast<std::uint32_t>(size);
+
+    std::vector<std::uint8_t> bytes(size);
+    std::memcpy(bytes.data(), &head, sizeof(head));
+    std::memcpy(bytes.data() + sizeof(head), &access, sizeof(access));
+    if (!op.is_read) {
+        std::memcpy(bytes.data() + sizeof(head) + data_offset(),
+                    op.data.data() + op.done, op.piece);
+    }
+    m_send(std::move(bytes));
+    return true;
+}
+
+// Bytes that the reply accounts for, or a negative errno value.
+int dma_messages::accept(operation& op, const header& head,
+                         const std::uint8_t* payload, std::size_t size) {
+    std::size_t count = op.piece;
+    if (op.is_read || size != 0) {
+        // QEMU answers a write with the bare header.
+        std::uint32_t low;
+        if (head.command != (op.is_read ? DMA_READ : DMA_WRITE) ||
+            size < sizeof(dma_access))
+            return -EPROTO;
+        std::memcpy(&low, payload + offsetof(dma_access, count), sizeof(low));
+        if (low > op.piece)
+            return -EPROTO;
+        count = low;
+    }
+    if (op.is_read) {
+        if (size != sizeof(dma_access) + count)
+            return -EPROTO;
+        std::memcpy(op.data.data() + op.done, payload + data_offset(), count);
+    }
+    return static_cast<int>(count);
+}
+
+dma_messages::answer dma_messages::on_reply(const header& head,
+                                            const std::uint8_t* payload,
+                                            std::size_t size) {
+    if (m_expired.erase(head.id) != 0)
+        return answer::TAKEN;
+    const auto it = m_active.find(head.id);
+    if (it == m_active.end())
+        return answer::UNKNOWN;
+    operation op = std::move(it->second);
+    m_active.erase(it);
+
+    if ((head.flags & FLAG_ERROR) != 0) {
+        op.error = head.error != 0 && head.error <= MAX_ERRNO
+                       ? static_cast<int>(head.error)
+                       : EIO;
+    } else {
+        const int count = accept(op, head, payload, size);
+        if (count <= 0)
+            op.error = count == 0 ? EIO : -count;
+        else
+            op.done += static_cast<std::size_t>(count);
+    }
+    const bool malformed = op.error == EPROTO && !(head.flags & FLAG_ERROR);
+    if (op.error == 0 && op.done < op.data.size()) {
+        if (send_piece(op)) {
+            m_active.emplace(m_next_id, std::move(op));
+            return answer::TAKEN;
+        }
+        op.error = EBUSY;
+    }
+    m_finished.push_back(std::move(op));
+    return malformed ? answer::MALFORMED : answer::TAKEN;
+}
+
+void dma_messages::expire(clock::time_point now) {
+    for (auto it = m_active.begin(); it != m_active.end();) {
+        if (it->second.deadline > now) {
+            ++it;
+            continue;
+        }
+        it->second.error = ETIMEDOUT;
+        m_expired.insert(it->first);
+        m_finished.push_back(std::move(it->second));
+        it = m_active.erase(it);
+    }
+}
+
+void dma_messages::fail_all(int error) {
+    for (auto& active : m_active) {
+        active.second.error = error;
+        m_finished.push_back(std::move(active.second));
+    }
+    m_active.clear();
+    m_expired.clear();
+}
+
+dma_messages::clock::time_point dma_messages::next_deadline() const {
+    auto first = clock::time_point::max();
+    for (const auto& active : m_active)
+        first = std::min(first, active.second.deadline);
+    return first;
+}
+
+std::deque<dma_messages::operation> dma_messages::take_finished() {
+    std::deque<operation> finished;
+    finished.swap(m_finished);
+    return finished;
+}
+
+}  // namespace vfio_user
+}  // namespace prawn
