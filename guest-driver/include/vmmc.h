@@ -39,8 +39,8 @@ extern "C" {
 #define VMMC_CARD_STATUS(error) (-(error) > 4096 ? -(error)-4096 : 0)
 
 typedef struct vmmc vmmc_t;		  /* endpoint: one context of a card */
-typedef struct vmmc_export vmmc_export_t; /* own buffer that others may write */
-typedef struct vmmc_import vmmc_import_t; /* somebody's buffer we may write */
+typedef struct vmmc_exported vmmc_export_t; /* own buffer that others may write */
+typedef struct vmmc_imported vmmc_import_t; /* somebody's buffer we may write */
 typedef uint64_t vmmc_request_t;	  /* a send under way; 0: none */
 
 struct vmmc_info {
@@ -93,7 +93,10 @@ struct vmmc_notification {
  */
 int vmmc_open(const char *device, unsigned int ring_log2, vmmc_t **out);
 
-/* Withdraw all exports, drop imports and sends, free the context. */
+/*
+ * Withdraw all exports, drop imports and sends, free the context. Handles of
+ * exports and imports go with it.
+ */
 void vmmc_close(vmmc_t *v);
 
 int vmmc_query(vmmc_t *v, struct vmmc_info *info);

@@ -199,7 +199,7 @@ int card_unimport(struct card *c, uint32_t id)
 	return error;
 }
 
-int card_event(struct card *c, struct card_event *out)
+int card_next_event(struct card *c, struct card_event *out)
 {
 	struct prawn_event e;
 	int error;

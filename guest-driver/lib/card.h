@@ -48,7 +48,7 @@ struct card_event {
 };
 
 /* -EAGAIN: there is none. */
-int card_event(struct card *c, struct card_event *e);
+int card_next_event(struct card *c, struct card_event *e);
 
 /*
  * Sleep until the completion ring's producer differs from @completions (if

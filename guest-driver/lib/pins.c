@@ -157,6 +157,15 @@ static bool evict(struct pin_table *t)
 	return true;
 }
 
+/* Nothing else to give: what an earlier piece left in our own chunk. */
+static bool evict_rest(struct pin_table *t, struct pin_chunk *c, uint64_t want)
+{
+	if (c->users > 1 || !(c->pinned & ~want))
+		return false;
+	unpin_chunk(t, c, ~want);
+	return true;
+}
+
 static bool over_limit(int error)
 {
 	return error == -ENOMEM || error == -ENOSPC || error == -EAGAIN;
@@ -177,7 +186,7 @@ static int pin_chunk(struct pin_table *t, struct pin_chunk *c, uint64_t want)
 		while (first + n < 64 && (todo >> (first + n) & 1))
 			n++;
 		e = t->ops.pin(t->ops.arg, va, (uint64_t)n << PIN_PAGE_SHIFT);
-		if (over_limit(e) && evict(t))
+		if (over_limit(e) && (evict(t) || evict_rest(t, c, want)))
 			continue;
 		if (over_limit(e) && n > 1) { /* a part may still fit */
 			n = 1;

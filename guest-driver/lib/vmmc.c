@@ -108,6 +108,10 @@ VMMC_API void vmmc_close(vmmc_t *v)
 		close(v->notify_fd);
 	requests_free(v);
 	pins_free(&v->pins);
+	for (uint32_t i = 0; i < v->objects; i++) {
+		if (v->object[i].used)
+			free(v->object[i].handle);
+	}
 	free(v->object);
 	pthread_mutex_destroy(&v->lock);
 	free(v);
@@ -144,7 +148,7 @@ VMMC_API int vmmc_time(vmmc_t *v, uint64_t *ps)
 
 /* ---- objects: cookies that stay harmless after their object has gone ---- */
 
-static int object_new(vmmc_t *v, bool import, void *user, uint32_t *index)
+static int object_new(vmmc_t *v, void *handle, void *user, uint32_t *index)
 {
 	struct object *bigger;
 	uint32_t i;
@@ -164,7 +168,7 @@ static int object_new(vmmc_t *v, bool import, void *user, uint32_t *index)
 	}
 	v->object[i].generation++;
 	v->object[i].used = true;
-	v->object[i].import = import;
+	v->object[i].handle = handle;
 	v->object[i].user = user;
 	*index = i;
 	return 0;
@@ -193,13 +197,13 @@ static void object_free(vmmc_t *v, uint32_t index)
 }
 
 /* A new object and its cookie, under the lock. */
-static int object_make(vmmc_t *v, bool import, void *user, uint32_t *index,
+static int object_make(vmmc_t *v, void *handle, void *user, uint32_t *index,
 		       uint64_t *cookie)
 {
 	int error;
 
 	pthread_mutex_lock(&v->lock);
-	error = object_new(v, import, user, index);
+	error = object_new(v, handle, user, index);
 	if (!error)
 		*cookie = object_cookie(v, *index);
 	pthread_mutex_unlock(&v->lock);
@@ -237,7 +241,7 @@ VMMC_API int vmmc_export(vmmc_t *v, void *buffer, size_t length,
 	e->v = v;
 	e->va = (uintptr_t)buffer;
 	e->length = length;
-	error = object_make(v, false, object, &e->object, &cookie);
+	error = object_make(v, e, object, &e->object, &cookie);
 	if (error)
 		goto err_free;
 	error = card_export(&v->card, e->va, length, name, flags, cookie,
@@ -258,10 +262,9 @@ VMMC_API int vmmc_unexport(vmmc_export_t *e)
 {
 	int error = vmmc_check_owner(e->v);
 
-	if (!error) {
+	if (!error)
 		error = card_unexport(&e->v->card, e->id);
-		object_free(e->v, e->object);
-	}
+	object_free(e->v, e->object);
 	free(e);
 	return error;
 }
@@ -283,7 +286,7 @@ VMMC_API int vmmc_import(vmmc_t *v, unsigned int node, const char *name,
 	if (!i)
 		return -ENOMEM;
 	i->v = v;
-	error = object_make(v, true, object, &i->object, &cookie);
+	error = object_make(v, i, object, &i->object, &cookie);
 	if (error)
 		goto err_free;
 	error = card_import(&v->card, node, name, timeout_ms, cookie, &i->id,
@@ -304,10 +307,9 @@ VMMC_API int vmmc_unimport(vmmc_import_t *i)
 {
 	int error = vmmc_check_owner(i->v);
 
-	if (!error) {
+	if (!error)
 		error = card_unimport(&i->v->card, i->id);
-		object_free(i->v, i->object);
-	}
+	object_free(i->v, i->object);
 	free(i);
 	return error;
 }
@@ -384,7 +386,7 @@ static int software_event(vmmc_t *v, struct vmmc_notification *n)
 	struct card_event e;
 	int got = 0;
 
-	while (!got && !card_event(&v->card, &e)) {
+	while (!got && !card_next_event(&v->card, &e)) {
 		const struct object *o;
 
 		if (e.kind == PRAWN_EVENT_CONTEXT_STOPPED)

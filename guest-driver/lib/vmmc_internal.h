@@ -43,8 +43,8 @@ struct piece {
 struct object {
 	uint32_t generation;
 	bool used;
-	bool import;
 	void *user;
+	void *handle; /* vmmc_export_t or vmmc_import_t; freed by close */
 };
 
 struct vmmc {
@@ -74,13 +74,13 @@ struct vmmc {
 	int notify_fd;
 };
 
-struct vmmc_export {
+struct vmmc_exported {
 	vmmc_t *v;
 	uint32_t id, object;
 	uint64_t va, length;
 };
 
-struct vmmc_import {
+struct vmmc_imported {
 	vmmc_t *v;
 	uint32_t id, object;
 	uint64_t length;
