@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/bus_medium.h"
+
+#include <algorithm>
+
+namespace prawn {
+
+namespace {
+// Served jobs kept at the front of a flow before they are thrown away.
+constexpr std::size_t COMPACT = 64;
+}  // namespace
+
+void bus_medium::add(unsigned flow, const job& j) {
+    std::vector<job>& jobs = m_flows[flow];
+    std::size_t& index = m_at.index[flow];
+    if (index >= COMPACT && index * 2 >= jobs.size()) {
+        jobs.erase(jobs.begin(),
+                   jobs.begin() + static_cast<std::ptrdiff_t>(index));
+        index = 0;
+    }
+    if (index == jobs.size())
+        m_at.left[flow] = j.bursts;
+    jobs.push_back(j);
+    m_jobs++;
+    m_next_known = false;
+}
+
+template <typename F>
+void bus_medium::run(position& p, std::uint64_t until, F on_end) const {
+    for (;;) {
+        std::array<unsigned, FLOWS> active;
+        unsigned count = 0;
+        std::uint64_t limit = until;
+        for (unsigned f = 0; f < FLOWS; f++) {
+            if (p.index[f] == m_flows[f].size())
+                continue;
+            const std::uint64_t at = m_flows[f][p.index[f]].at;
+            if (at <= p.free)
+                active[count++] = f;
+            else
+                limit = std::min(limit, at);
+        }
+        if (count == 0) {
+            if (limit >= until)
+                return;
+            p.free = limit;
+            continue;
+        }
+        if (p.free >= until)
+            return;
+
+        // Whole rounds in which every flow sends a full burst.
+        std::uint64_t round = 0;
+        std::uint32_t rounds = ~std::uint32_t{0};
+        for (unsigned i = 0; i < count; i++) {
+            const unsigned f = active[i];
+            round += m_flows[f][p.index[f]].burst;
+            rounds = std::min(rounds, p.left[f] - 1);
+        }
+        if (rounds > 0 && round > 0 && limit - p.free < rounds * round)
+            rounds = static_cast<std::uint32_t>((limit - p.free) / round);
+        if (rounds > 0) {
+            p.free += rounds * round;
+            for (unsigned i = 0; i < count; i++)
+                p.left[active[i]] -= rounds;
+            if (p.free >= limit)
+                continue;
+        }
+
+        // One burst of the flow whose turn it is.
+        unsigned f = active[0];
+        for (unsigned i = 0; i < count; i++) {
+            if (active[i] > p.last) {
+                f = active[i];
+                break;
+            }
+        }
+        const job& j = m_flows[f][p.index[f]];
+        p.last = f;
+        if (--p.left[f] > 0) {
+            p.free += j.burst;
+            continue;
+        }
+        p.free += j.tail;
+        if (++p.index[f] < m_flows[f].size())
+            p.left[f] = m_flows[f][p.index[f]].bursts;
+        if (!on_end(j, p.free))
+            return;
+    }
+}
+
+void bus_medium::advance(std::uint64_t until, std::vector<finished>& out) {
+    if (m_jobs == 0)
+        return;
+    run(m_at, until, [this, &out](const job& j, std::uint64_t end) {
+        m_jobs--;
+        m_busy += (j.bursts - 1) * j.burst + j.tail;
+        if (j.user) {
+            out.push_back({j.user, end});
+            m_next_known = false;
+        }
+        return true;
+    });
+    if (m_jobs == 0) {
+        for (unsigned f = 0; f < FLOWS; f++) {
+            m_flows[f].clear();
+            m_at.index[f] = 0;
+        }
+    }
+}
+
+std::uint64_t bus_medium::next_end() const {
+    if (m_next_known)
+        return m_next_end;
+    std::uint64_t result = NEVER;
+    position p = m_at;
+    run(p, NEVER, [&result](const job& j, std::uint64_t end) {
+        if (j.user)
+            result = end;
+        return result == NEVER;
+    });
+    m_next_end = result;
+    m_next_known = true;
+    return result;
+}
+
+}  // namespace prawn
