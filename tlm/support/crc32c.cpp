@@ -94,8 +94,8 @@ std::uint32_t crc32c_instruction(const void* data, std::size_t size,
 #endif
 
 std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t before) {
-    static const bool FAST = crc32c_has_instruction();
-    return FAST ? crc32c_instruction(data, size, before)
+    static const bool fast = crc32c_has_instruction();
+    return fast ? crc32c_instruction(data, size, before)
                 : crc32c_table(data, size, before);
 }
 

@@ -38,7 +38,7 @@ public:
     const std::string& path() const { return m_path; }
 
 private:
-    static constexpr std::size_t MANY_BYTES = 64 * 1024;
+    static constexpr std::size_t MANY_BYTES = 65536;
     static constexpr std::uint64_t LONG_PS = 1'000'000'000;  // 1 ms
 
     std::string m_path;

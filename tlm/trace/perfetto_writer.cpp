@@ -32,10 +32,10 @@ std::string microseconds(std::uint64_t ns) {
 }
 
 std::string hexadecimal(std::uint64_t value) {
-    static const char DIGITS[] = "0123456789abcdef";
+    static const char digits[] = "0123456789abcdef";
     std::string out;
     do {
-        out.insert(out.begin(), DIGITS[value & 15]);
+        out.insert(out.begin(), digits[value & 15]);
         value >>= 4;
     } while (value != 0);
     return "0x" + out;

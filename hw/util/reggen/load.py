@@ -71,7 +71,7 @@ class _Loader:
             self.bad(item, "is not a table")
             return False
         good = True
-        for key, kind in need.items():
+        for key in need:
             if key not in data:
                 self.bad(item, f"has no '{key}'")
                 good = False
