@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts messages into packets and fills them from host memory.
+
+#ifndef PRAWN_NIC_PACKETIZER_H
+#define PRAWN_NIC_PACKETIZER_H
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "nic/contracts.h"
+#include "nic/direct_in.h"
+#include "nic/index_list.h"
+
+namespace prawn {
+
+// Contract: packetizer_base.
+//
+// A packet carries as much as max_payload, the rest of the message and the page
+// of the destination allow (the page of the offset in the import). It passes
+// these stages, in a slot of its own:
+//   lookup  OPT lookup and the translations of its one or two source pages, all
+//           asked at once; then its peer is known and it is admitted
+//   DMA     one read for each source page, straight into the packet
+//   ready   waits until earlier packets of its context for the same peer have
+//           gone, then for room in the peer's queue
+// Failures are reported in the order of the message: bytes in the completion is
+// what went before the failed packet; packets behind it are dropped.
+//
+// Who is served. Contexts take turns; a turn is worth QUANTUM: payload plus
+// packet_cost for each packet. New packets start while fewer than window
+// packets and window_bytes bytes are in stage DMA, and fewer than per_context
+// of their context in stage lookup. A peer has at most per_peer packets between
+// admission and its queue: those that wait for a blocked peer hold no window,
+// and jobs that go elsewhere overtake jobs that wait for it (completions do
+// not).
+//
+// An import that names something else than at the message's first packet fails
+// the message with BAD_IMPORT. Jobs that send nothing take their turn like a
+// packet.
+class packetizer final : public packetizer_base
+{
+public:
+    // Job accepted to first packet started: queue write and read.
+    static constexpr unsigned JOB_CYCLES = 2;
+    // From one start to the next: header formed, 16 bytes a clock.
+    static constexpr unsigned PACKET_CYCLES = 4;
+
+    struct params {
+        unsigned max_payload = PRAWN_MAX_PAYLOAD;
+        unsigned window = 16;
+        unsigned window_bytes = 16384;
+        unsigned per_context = 4;
+        unsigned per_peer = 16;
+        // Bytes that a packet costs beside its payload, for fair shares. 0:
+        // what command, completion and bus transactions amount to under the
+        // timing profile.
+        unsigned packet_cost = 0;
+    };
+
+    // Throws std::invalid_argument for parameters that make no sense.
+    packetizer(sc_core::sc_module_name name, const block_env& env,
+               const params& p);
+    packetizer(sc_core::sc_module_name name, const block_env& env) :
+        packetizer(name, env, params()) {}
+
+    put_if<send_job>& job_in() override { return m_job_in; }
+    put_if<opt_reply>& opt_reply_in() override { return m_opt_in; }
+    put_if<utlb_reply>& utlb_reply_in() override { return m_utlb_in; }
+    put_if<dma_reply>& dma_reply_in() override { return m_dma_in; }
+    put_if<control_request>& control_in() override { return m_control; }
+    void reset() override;
+
+private:
+    using context_mask = std::uint64_t;
+    using peer_mask = std::uint32_t;
+    static_assert(PRAWN_CONTEXTS <= 64, "context_mask");
+    static_assert(PRAWN_MAX_NODES <= 32, "peer_mask");
+    static constexpr std::uint16_t NONE = index_list::NONE;
+    static constexpr std::uint16_t UNKNOWN = 0xffff;  // peer
+    static constexpr unsigned PARTS = 2;  // source pages of a packet
+
+    // A slot's requests, as bits: asked and not answered, or yet to be asked.
+    enum ask_t : unsigned {
+        ASK_OPT = 1,
+        ASK_UTLB = 2,  // << part
+        ASK_DMA = 8,   // << part
+    };
+
+    struct job {
+        send_job what;
+        std::uint32_t started = 0;    // bytes in packets begun
+        std::uint32_t handed = 0;     // bytes taken by outgoing_fifo
+        std::uint32_t in_flight = 0;  // packets begun and not handed
+        bool all_started = false;     // nothing more to begin
+        std::uint16_t peer = UNKNOWN;
+        bool bound = false;  // target is set
+        opt_reply target;    // of the first packet
+        std::uint16_t status = PRAWN_STATUS_OK;
+        std::uint16_t detail = 0;
+        std::uint64_t fault = 0;
+        std::uint64_t finished = 0;  // ps, last byte read; 0: none yet
+    };
+    struct context_state {
+        std::array<job, JOB_WINDOW> jobs;  // ring
+        unsigned first = 0;
+        unsigned count = 0;
+        unsigned unstarted = 0;           // jobs that are not all_started
+        unsigned lookups = 0;             // slots in stage lookup
+        index_list slots;                 // in order of their start, till ready
+        std::uint16_t unadmitted = NONE;  // first one
+        bool in_turn = false;             // member of m_turn
+        std::int64_t credit = 0;          // what is left of its turn
+
+        job& at(unsigned i) { return jobs[(first + i) % JOB_WINDOW]; }
+    };
+    enum class stage : std::uint8_t { FREE, LOOKUP, DMA, DONE, QUEUED };
+    struct slot {
+        stage at = stage::FREE;
+        bool cancelled = false;  // freed when the last answer has come
+        bool in_lookup = false;  // counts in context_state::lookups
+        bool in_dma = false;     // counts in m_dma_packets, m_dma_bytes
+        bool tracked = false;    // by m_drain
+        bool in_lane = false;    // member of m_asking, m_reading or ready
+        bool answered = false;   // by the OPT
+        bool admitted = false;
+        bool last = false;
+        std::uint8_t asked = 0;
+        std::uint8_t to_ask = 0;
+        std::uint8_t job = 0;  // place in the ring
+        std::uint16_t context = 0;
+        std::uint16_t peer = UNKNOWN;  // else it has one of its places
+        std::uint16_t status = PRAWN_STATUS_OK;
+        std::uint16_t detail = 0;
+        std::uint64_t fault = 0;
+        std::uint32_t offset = 0;  // in the message
+        std::uint32_t length = 0;
+        std::array<std::uint32_t, PARTS> part{};  // bytes in each page
+        std::array<utlb_reply, PARTS> page;
+        opt_reply target;
+        packet_ref pkt;
+        drain_tracker::generation drain = 0;
+    };
+    struct peer_state {
+        unsigned held = 0;         // places taken
+        index_list ready;          // slots to be handed over
+        context_mask waiters = 0;  // contexts with jobs that want a place
+    };
+
+    void end_of_elaboration() override;
+    void step();
+    void wake_at(std::uint64_t time);
+    bool may_start() const;
+    void kick();  // starts a packet as soon as possible, if any can be
+
+    // Jobs (packetizer_jobs.cpp).
+    bool take_job(send_job& j);
+    job& job_of(const slot& s) { return m_contexts[s.context].jobs[s.job]; }
+    bool start_one();
+    job* pick(std::uint16_t context);
+    void start(std::uint16_t context, job& j);
+    void charge(std::uint16_t context, std::uint32_t bytes);
+    void enter_turn(std::uint16_t context);
+    void leave_turn(std::uint16_t context);
+    void all_started(std::uint16_t context, job& j);
+    void fail_job(std::uint16_t context, job& j, std::uint16_t i);
+    void complete(std::uint16_t context);
+
+    // Lookup (packetizer_lookup.cpp).
+    bool take_opt(opt_reply& r);
+    bool take_utlb(utlb_reply& r);
+    void ask(std::uint16_t i);
+    bool ask_opt(std::uint16_t i);
+    bool ask_utlb(std::uint16_t i, unsigned part);
+    void admit(std::uint16_t context);
+    void decide(std::uint16_t i);
+    bool must_wait(std::uint16_t context, const job& j);
+    void withdraw(std::uint16_t i);
+    void looked_up(std::uint16_t i);
+
+    // From DMA to hand-over (packetizer_packets.cpp).
+    bool take_dma(dma_reply& r);
+    void begin_dma(std::uint16_t i);
+    bool ask_dma(std::uint16_t i, unsigned part);
+    void pump_dma();
+    void make_packet(std::uint16_t i);
+    void fail(std::uint16_t i, std::uint16_t status, std::uint16_t detail = 0);
+    void done(std::uint16_t i);
+    void settle(std::uint16_t context);
+    void hand_over(std::uint16_t node);
+
+    // Slots and places (packetizer_slots.cpp).
+    std::uint32_t tag(std::uint16_t i, unsigned part = 0) const;
+    std::uint16_t find(std::uint32_t tag, unsigned ask);
+    std::uint16_t take_slot();
+    void leave_lookup(slot& s);
+    void leave_context(std::uint16_t i);
+    void leave_lane(std::uint16_t i);
+    void leave_peer(slot& s);
+    void end_dma(slot& s);
+    void end_tracking(slot& s);
+    void cancel(std::uint16_t i);
+    void free_slot(std::uint16_t i);
+
+    void control(const control_request& r);
+    void disable(std::uint16_t context);
+
+    const params m_params;
+    std::vector<context_state> m_contexts;
+    std::vector<peer_state> m_peers;
+    std::vector<slot> m_slots;
+    index_links m_order;  // context_state::slots
+    index_links m_lane;   // m_asking, m_reading, peer_state::ready
+    std::vector<std::uint16_t> m_free;
+    index_list m_asking;         // stage LOOKUP: requests that were refused
+    index_list m_reading;        // stage DMA: reads not yet asked for
+    bool m_dma_refused = false;  // until room()
+    index_links m_turn_links;
+    index_list m_turn;              // contexts with something to start
+    context_mask m_startable = 0;   // of those, perhaps
+    context_mask m_completing = 0;  // a completion was refused
+    peer_mask m_blocked = 0;        // a packet was refused
+    unsigned m_dma_packets = 0;
+    std::uint64_t m_dma_bytes = 0;
+    std::int64_t m_packet_cost;
+    std::uint64_t m_cycle;            // ps
+    std::uint64_t m_next_start = 0;   // ps
+    std::uint64_t m_wake_at = ~0ull;  // pending m_wake
+    std::uint32_t m_generation = 0;   // of resets, in tags
+    drain_tracker m_drain;
+
+    direct_in<send_job, packetizer, &packetizer::take_job> m_job_in;
+    direct_in<opt_reply, packetizer, &packetizer::take_opt> m_opt_in;
+    direct_in<utlb_reply, packetizer, &packetizer::take_utlb> m_utlb_in;
+    direct_in<dma_reply, packetizer, &packetizer::take_dma> m_dma_in;
+    inbox<control_request> m_control;
+    sc_core::sc_event m_wake;
+
+    counter& m_packets;
+    counter& m_payload_bytes;
+    counter& m_peer_stalls;
+    counter& m_ask_stalls;
+    counter& m_completion_stalls;
+    counter& m_withdrawn;
+    counter& m_cancelled;
+    counter& m_unexpected;
+    counter& m_failed_import;
+    counter& m_failed_range;
+    counter& m_failed_import_error;
+    counter& m_failed_not_pinned;
+    counter& m_failed_dma;
+    counter& m_failed_other;
+    context_counter& m_messages;
+    context_counter& m_bytes;
+    context_counter& m_failed;
+};
+
+}  // namespace prawn
+
+#endif
