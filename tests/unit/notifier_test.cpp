@@ -128,7 +128,7 @@ TEST_F(notifier_test, completion_is_an_entry_of_the_contexts_ring) {
     EXPECT_EQ(second.cookie, 1017u);
     EXPECT_EQ(second.seq, 18u);
     ASSERT_EQ(dma.seen.size(), 2u);
-    EXPECT_EQ(dma.seen[0].context, 3u);
+    EXPECT_EQ(dma.seen[0].context, KERNEL_CONTEXT);
     EXPECT_TRUE(b().vectors.items.empty());  // not armed
 }
 

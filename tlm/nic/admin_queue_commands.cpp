@@ -330,8 +330,24 @@ void admin_queue::finish(slot_t& s, std::uint16_t status) {
 
 // -- MGMT_SEND --------------------------------------------------------------
 
+namespace {
+
+std::uint64_t message_pages(const prawn_admin_command& c) {
+    const std::uint64_t last = c.a + c.b - 1;
+    return (last >> PRAWN_PAGE_SHIFT) - (c.a >> PRAWN_PAGE_SHIFT) + 1;
+}
+
+std::uint64_t page_of(std::uint64_t address) {
+    return address & ~std::uint64_t{PRAWN_PAGE_SIZE - 1};
+}
+
+}  // namespace
+
+// The command itself is the kernel's grant of the message.
 void admin_queue::begin_message(slot_t& s) {
     const prawn_admin_command& c = s.cmd.entry;
+    if (grant_out.size())
+        grant_out->grant(KERNEL_CONTEXT, page_of(c.a), message_pages(c), false);
     s.message = packet_pool().get();
     dma_request r;
     r.tag = static_cast<std::uint32_t>(&s - m_slots.data());
@@ -346,11 +362,13 @@ void admin_queue::begin_message(slot_t& s) {
 void admin_queue::message_read(slot_t& s, std::uint16_t status) {
     if (!s.used || !s.message)
         return;
+    const prawn_admin_command& c = s.cmd.entry;
+    if (grant_out.size())
+        grant_out->revoke(KERNEL_CONTEXT, page_of(c.a), message_pages(c));
     if (status != PRAWN_STATUS_OK) {
         finish(s, status);
         return;
     }
-    const prawn_admin_command& c = s.cmd.entry;
     header& h = s.message->head;
     h = header();
     h.version = PRAWN_PACKET_VERSION;

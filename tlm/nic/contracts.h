@@ -131,12 +131,18 @@ class outgoing_fifo_base : public block
 {
 public:
     put_port<packet_ref> packet_out{"packet_out"};
+    sc_core::sc_port<put_if<kernel_event_request>, 1,
+                     sc_core::SC_ZERO_OR_MORE_BOUND>
+        event_out{"event_out"};
     using block::block;
     static constexpr unsigned MGMT_RESERVE = 4;
     virtual put_if<packet_ref>& packet_in() = 0;  // DATA
     virtual put_if<packet_ref>& mgmt_in() = 0;    // MGMT, HELLO, BYE
     virtual put_if<refusal>& refusal_in() = 0;    // never refuses
     virtual std::uint32_t level() const = 0;      // bytes queued
+    // Register FIFO_THRESHOLD: kernel event FIFO_THRESHOLD (value = level)
+    // each time the level rises above it; 0: never.
+    virtual void set_threshold(std::uint32_t bytes) = 0;
 };
 
 // What the reliable block says of a peer: to admin_queue.

@@ -187,7 +187,7 @@ notifier::flight& notifier::launch(kind_t kind, std::uint64_t address,
     m_request = dma_request();
     m_request.tag = m_generation << FLIGHT_BITS | slot;
     m_request.write = true;
-    m_request.context = context;
+    m_request.context = KERNEL_CONTEXT;  // the kernel owns every ring
     m_request.address = address;
     m_request.length = length;
     m_request.data = buffer->bytes;

@@ -80,6 +80,8 @@ void outgoing_fifo::reset() {
     m_refused = {};
     m_turn = {};
     m_level = 0;
+    m_threshold = 0;
+    m_above = false;
     m_next = 0;
     m_wake.cancel();
     m_wake_at = NEVER;
@@ -102,6 +104,7 @@ void outgoing_fifo::wake_at(std::uint64_t time) {
 void outgoing_fifo::entered(const packet& pkt) {
     m_level += pkt.wire_size();
     m_high_water.at_least(m_level);
+    check_threshold();
     m_events.emit(
         event_kind::FIFO_IN,
         {pkt.head.source_node, pkt.head.source_context, pkt.head.message},
@@ -177,8 +180,27 @@ bool outgoing_fifo::take_refusal(refusal& r) {
 
 // Output
 
+// Tells the kernel once each time the level rises above the threshold.
+void outgoing_fifo::check_threshold() {
+    const bool above = m_threshold != 0 && m_level > m_threshold;
+    if (above && !m_above && event_out.size()) {
+        kernel_event_request e;
+        e.type = PRAWN_EVENT_TYPE_FIFO_THRESHOLD;
+        e.context = KERNEL_CONTEXT;
+        e.value = m_level;
+        event_out->try_put(e);
+    }
+    m_above = above;
+}
+
+void outgoing_fifo::set_threshold(std::uint32_t bytes) {
+    m_threshold = bytes;
+    check_threshold();
+}
+
 void outgoing_fifo::left(const packet& pkt) {
     m_level -= pkt.wire_size();
+    check_threshold();
     m_events.emit(
         event_kind::FIFO_OUT,
         {pkt.head.source_node, pkt.head.source_context, pkt.head.message},

@@ -51,6 +51,7 @@ public:
     put_if<refusal>& refusal_in() override { return m_refusal_in; }
     put_if<control_request>& control_in() override { return m_control; }
     std::uint32_t level() const override { return m_level; }
+    void set_threshold(std::uint32_t bytes) override;
     void reset() override;
 
 private:
@@ -95,6 +96,7 @@ private:
     std::uint16_t peer_error(std::uint32_t node);
     void entered(const packet& pkt);
     void left(const packet& pkt);
+    void check_threshold();
     void update(std::uint16_t node);
     bool send_one(std::uint64_t now);
     std::uint64_t front_due(peer& p, class_t c) const;
@@ -110,6 +112,8 @@ private:
     std::array<peer_mask, CLASSES> m_refused{};  // until room()
     std::array<std::uint16_t, CLASSES> m_turn{};
     std::uint32_t m_level = 0;
+    std::uint32_t m_threshold = 0;
+    bool m_above = false;  // the threshold
     std::uint64_t m_cycle;            // ps
     std::uint64_t m_next = 0;         // the output is busy until then
     std::uint64_t m_earliest = 0;     // of what is not due yet
