@@ -377,7 +377,8 @@ build() { # build TARGET...
     if [[ -e guest-driver/kernel/Makefile ]]; then
         quietly "kernel module" "$OUT/kernel.log" \
             make -C guest-driver/kernel W=1 \
-            KDIR="/lib/modules/$(conf_value kernel)/build"
+            KDIR="/lib/modules/$(conf_value kernel)/build" \
+            OUT="$OUT/kernel/$(conf_value kernel)"
     fi
 }
 
@@ -420,7 +421,7 @@ cmd_setup() {
 }
 
 cmd_test() {
-    local ctest=(--output-on-failure) slow=(-LE '^slow$')
+    local ctest=(--output-on-failure -j "$(nproc)") slow=(-LE '^slow$')
     while (($#)); do
         case $1 in
         --all) slow=() ;;
@@ -442,8 +443,7 @@ cmd_test() {
     done
     prepare all
     show ctest "${ctest[@]}"
-    # Guests run in real time and want a core each: one test after another.
-    # shellcheck disable=SC2093
+    # Tests with guests want all cores and say so by themselves.
     exec ctest --test-dir "$OUT" --no-tests=error "${ctest[@]}" "${slow[@]}" \
         </dev/null
 }

@@ -2,10 +2,9 @@
 #include "commands.h"
 
 namespace prawn::launch {
+
 int run_bench(session&) {
     return EXIT_OK;
 }
-int run_demo(session&) {
-    return EXIT_OK;
-}
+
 }  // namespace prawn::launch

@@ -18,8 +18,6 @@ raw_terminal::raw_terminal() {
         return;
     termios raw = m_saved;
     cfmakeraw(&raw);
-    // Our own messages still want their carriage returns.
-    raw.c_oflag |= OPOST;
     m_raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
 }
 

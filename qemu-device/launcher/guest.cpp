@@ -182,6 +182,14 @@ std::shared_ptr<guest_job> guest::run(const std::string& text, bool root) {
     return job;
 }
 
+void guest::kill(const std::shared_ptr<guest_job>& job, int signal) {
+    for (const auto& [id, known] : m_jobs) {
+        if (known == job)
+            send("kill " + std::to_string(id) + " " + std::to_string(signal) +
+                 "\n");
+    }
+}
+
 void guest::ping() {
     if (m_control >= 0 && m_to_send.empty())
         send("ping\n");

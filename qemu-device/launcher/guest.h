@@ -67,6 +67,9 @@ public:
     // Starts a command; a guest that is down makes it lost at once.
     std::shared_ptr<guest_job> run(const std::string& text, bool root);
 
+    // Sends a signal to the process group of a command that still runs.
+    void kill(const std::shared_ptr<guest_job>& job, int signal);
+
     void ping();
     void type(const char* data, size_t size);  // into the console
 

@@ -194,6 +194,9 @@ std::vector<image_file> parse_file_list(const std::string& text,
         };
         replace("@BUILD@", where.build_dir);
         replace("@ROOT@", where.root);
+        const size_t release = source.find("@KERNEL@");
+        if (release != std::string::npos)
+            source.replace(release, strlen("@KERNEL@"), where.kernel);
         item.source = source;
         item.optional = rest == "optional";
         char* end = nullptr;

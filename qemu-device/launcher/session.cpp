@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
+#include <toml++/toml.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -50,11 +51,8 @@ void session::show(const command& what) const {
 
 command session::model_command() const {
     command result{{m_where.sim().string()}, {}};
-    fs::path config = m_opts.config;
-    if (config.empty())
-        config = m_where.root / "examples" / "default.toml";
     auto& argv = result.argv;
-    argv.push_back(config.string());
+    argv.push_back(config_file().string());
     argv.insert(argv.end(), {"--run-dir", m_dir.path().string()});
     const auto set = [&](const std::string& item) {
         argv.insert(argv.end(), {"--set", item});
@@ -65,6 +63,24 @@ command session::model_command() const {
     for (const auto& item : m_opts.set)
         set(item);
     return result;
+}
+
+fs::path session::config_file() const {
+    return m_opts.config.empty() ? m_where.root / "examples" / "default.toml"
+                                 : fs::path(m_opts.config);
+}
+
+std::string session::profile() const {
+    if (!m_opts.profile.empty())
+        return fs::path(m_opts.profile).stem();
+    for (const auto& item : m_opts.set) {
+        if (item.rfind("profile=", 0) == 0)
+            return fs::path(item.substr(8)).stem();
+    }
+    const toml::parse_result parsed = toml::parse_file(config_file().string());
+    if (const auto name = parsed["profile"].value<std::string>())
+        return fs::path(*name).stem();
+    return "pcie-gen3";
 }
 
 void session::start_model() {

@@ -39,6 +39,9 @@ public:
     void start_guests(bool shell);
     void wait_for_guests();
 
+    // The timing profile of this run, by the name its configuration gives it.
+    std::string profile() const;
+
     // What the model prints, line by line; it ends with its counters.
     std::function<void(const std::string& line)> on_model_line;
     bool model_ended() { return !m_model || m_model->ended(); }
@@ -59,6 +62,7 @@ public:
     void stop();
 
 private:
+    std::filesystem::path config_file() const;
     command model_command() const;
     bool read_model();
     void check_parts();

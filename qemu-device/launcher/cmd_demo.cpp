@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <cstdio>
+#include <stdexcept>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "report.h"
+
+namespace prawn::launch {
+
+namespace {
+
+struct measurement {
+    const char* tool;
+    unsigned bytes;
+    unsigned messages;
+};
+
+// Enough to see the shape of the curve, little enough for a minute.
+const std::vector<measurement> FULL = {
+    {"vmmc_lat", 4, 500},     {"vmmc_lat", 64, 500},    {"vmmc_lat", 1024, 500},
+    {"vmmc_lat", 4096, 500},  {"vmmc_lat", 65536, 100}, {"vmmc_bw", 64, 1000},
+    {"vmmc_bw", 1024, 1000},  {"vmmc_bw", 4096, 1000},  {"vmmc_bw", 65536, 500},
+    {"vmmc_bw", 1048576, 64},
+};
+const std::vector<measurement> QUICK = {
+    {"vmmc_lat", 4, 50},
+    {"vmmc_bw", 4096, 64},
+    {"vmmc_bw", 65536, 32},
+};
+
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+// One measurement from node 0 to another. What the tools found wrong comes
+// back as a sentence; a part that dies throws.
+std::string measure(session& run, const measurement& what, unsigned peer,
+                    json& results) {
+    guest& client_node = run.node(0);
+    guest& server_node = run.node(peer);
+    const auto server =
+        server_node.run(fmt::format("{} --json", what.tool), false);
+    const auto client =
+        client_node.run(fmt::format("{} --json -s {} -n {} {}", what.tool,
+                                    what.bytes, what.messages, peer),
+                        false);
+    run.wait([&] { return client->done; }, run.opts().timeout_s,
+             fmt::format("node0: {} did not finish", what.tool));
+    // A client that failed leaves a server that waits for ever.
+    if (client->status != 0 && !server->done)
+        server_node.kill(server, SIGTERM);
+    run.wait(
+        [&] { return server->done; }, run.opts().timeout_s,
+        fmt::format("{}: {} did not finish", server_node.name(), what.tool));
+    for (const auto& [job, node] :
+         {std::pair{client, &client_node}, {server, &server_node}}) {
+        if (job->lost) {
+            return fmt::format("{} went away during {}", node->name(),
+                               what.tool);
+        }
+    }
+    try {
+        if (client->status == 0 || !client->out.empty()) {
+            json said = parse_tool_output(client->out);
+            for (auto& row : said["results"]) {
+                row["from"] = 0;
+                row["to"] = peer;
+                results.push_back(row);
+            }
+        }
+        if (client->status != 0) {
+            return fmt::format("node0: {} ended with status {}: {}", what.tool,
+                               client->status, first_line(client->err));
+        }
+        if (server->status != 0) {
+            return fmt::format("{}: {} ended with status {}: {}",
+                               server_node.name(), what.tool, server->status,
+                               first_line(server->err));
+        }
+        if (!parse_tool_output(server->out).value("ok", false)) {
+            return fmt::format("{}: {} says that data arrived wrong",
+                               server_node.name(), what.tool);
+        }
+    } catch (const std::invalid_argument& error) {
+        return fmt::format("{}: {}", what.tool, error.what());
+    }
+    return {};
+}
+
+}  // namespace
+
+int run_demo(session& run) {
+    const options& opts = run.opts();
+    run.start_model();
+    run.start_guests(false);
+    run.wait_for_guests();
+
+    json results = json::array();
+    std::string wrong;
+    const auto& plan = opts.quick ? QUICK : FULL;
+    for (unsigned peer = 1; peer < run.count() && wrong.empty(); peer++) {
+        for (const auto& what : plan) {
+            stage measuring(
+                fmt::format("{} node0 to node{}, {} bytes, {} "
+                            "messages",
+                            what.tool, peer, what.bytes, what.messages));
+            wrong = measure(run, what, peer, results);
+            if (!wrong.empty())
+                break;
+            measuring.done();
+        }
+    }
+    if (wrong.empty() && !all_verified(results))
+        wrong = "not every byte was verified by its receiver";
+
+    const json summary = {
+        {"time_mode", "free-running"},
+        {"profile", run.profile()},
+        {"qemu", run.where().qemu_version()},
+        {"kernel", run.node(0).release()},
+        {"nodes", run.count()},
+        {"ok", wrong.empty()},
+        {"results", results},
+    };
+    if (opts.json != "-") {
+        for (const char* side : {"model", "wall"}) {
+            const std::string table = result_table(results, side);
+            if (table.empty())
+                continue;
+            fmt::print("\n{}\n{}",
+                       side == std::string("model")
+                           ? fmt::format("Model time: what the card takes "
+                                         "(profile {}, free-running)",
+                                         run.profile())
+                           : std::string("Wall-clock time: what the "
+                                         "simulator takes on this machine"),
+                       table);
+        }
+        fmt::print("\n{}\n", wrong.empty()
+                                 ? "Every byte was verified by its receiver."
+                                 : "FAILED: " + wrong);
+        std::fflush(stdout);
+    }
+    if (!opts.json.empty())
+        write_json(opts.json, summary);
+    if (!wrong.empty())
+        throw failure(EXIT_CHECK_FAILED, wrong);
+    return EXIT_OK;
+}
+
+}  // namespace prawn::launch

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line that people see: ./prawn's help against what the launcher
+takes, exit statuses, one line for each mistake.
+
+usage: launcher_cli_test.py PRAWN-LAUNCH ROOT BUILD
+"""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+LAUNCH, ROOT, BUILD = sys.argv[1:4]
+PRAWN = os.path.join(ROOT, "prawn")
+LAUNCHED = ["demo", "boot", "sim", "bench"]
+OPTION = re.compile(r"(?<![-\w])--[a-z][a-z-]*")
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True, timeout=30,
+                          stdin=subprocess.DEVNULL)
+
+
+class Cli(unittest.TestCase):
+    def test_help_teaches_every_option(self):
+        for command in LAUNCHED:
+            taken = run(LAUNCH, "--root", ROOT, "--build", BUILD, command,
+                        "--help")
+            self.assertEqual(taken.returncode, 0, taken.stderr)
+            told = run(PRAWN, command, "--help")
+            self.assertEqual(told.returncode, 0, told.stderr)
+            options = set(OPTION.findall(taken.stdout)) - {"--help"}
+            self.assertTrue(options)
+            self.assertEqual(options - set(OPTION.findall(told.stdout)),
+                             set(), command)
+
+    def test_help_needs_neither_set_up_nor_build(self):
+        for command in LAUNCHED + ["setup", "test"]:
+            result = run(PRAWN, command, "--help")
+            self.assertEqual(result.returncode, 0)
+            self.assertTrue(result.stdout.startswith(f"usage: ./prawn "
+                                                     f"{command}"))
+            self.assertEqual(result.stderr, "")
+            same = run(PRAWN, "help", command)
+            self.assertEqual(same.stdout, result.stdout)
+
+    def test_overview(self):
+        result = run(PRAWN)
+        self.assertEqual(result.returncode, 0)
+        for command in LAUNCHED + ["setup", "test"]:
+            self.assertRegex(result.stdout, rf"(?m)^  {command} ")
+        self.assertRegex(run(PRAWN, "--version").stdout, r"^prawn \d+\.\d+")
+
+    def test_mistakes_get_one_line(self):
+        for words in (["fly"], ["help", "fly"], ["setup", "--fly"],
+                      ["test", "--fly"], ["test", "-R"],
+                      ["fly", "--help"]):
+            result = run(PRAWN, *words)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertEqual(len(result.stderr.splitlines()), 1, words)
+            self.assertIn("error: ", result.stderr)
+
+    def test_launcher_refuses_in_one_line(self):
+        for words in (["demo", "--time", "synchronized"],
+                      ["demo", "--nodes", "99"], ["boot", "--fly"]):
+            result = run(LAUNCH, "--root", ROOT, "--build", BUILD, *words)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertEqual(len(result.stderr.splitlines()), 1,
+                             result.stderr)
+
+    def test_launcher_without_set_up(self):
+        result = run(LAUNCH, "--root", "/nonexistent", "--build", BUILD,
+                     "demo")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("./prawn setup", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

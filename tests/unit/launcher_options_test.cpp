@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "failure.h"
+#include "guest.h"
+#include "options.h"
+
+namespace prawn::launch {
+namespace {
+
+options parse(std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {"prawn-launch", "--root", "/nonexistent", "--build", "b"});
+    std::vector<char*> argv;
+    for (auto& word : words)
+        argv.push_back(word.data());
+    options result;
+    EXPECT_TRUE(
+        parse_options(static_cast<int>(argv.size()), argv.data(), result));
+    return result;
+}
+
+// The one line with which a command line is refused.
+std::string refusal(const std::vector<std::string>& words) {
+    try {
+        parse(words);
+    } catch (const failure& error) {
+        EXPECT_EQ(error.code(), EXIT_USAGE);
+        const std::string line = error.what();
+        EXPECT_EQ(line.find('\n'), std::string::npos);
+        return line;
+    }
+    return {};
+}
+
+TEST(options, defaults) {
+    const options o = parse({"demo"});
+    EXPECT_EQ(o.command, "demo");
+    EXPECT_EQ(o.nodes, 2U);
+    EXPECT_FALSE(o.verbose);
+}
+
+TEST(options, boot_takes_a_command_and_qemu_arguments) {
+    const options o =
+        parse({"boot", "--nodes", "3", "--cmd", "exit 3", "--set", "a=1",
+               "--set", "b.c=2", "--", "-device", "edu", "--cmd"});
+    EXPECT_TRUE(o.cmd_given);
+    EXPECT_EQ(o.cmd, "exit 3");
+    EXPECT_EQ(o.set, (std::vector<std::string>{"a=1", "b.c=2"}));
+    EXPECT_EQ(o.qemu_args,
+              (std::vector<std::string>{"-device", "edu", "--cmd"}));
+    EXPECT_FALSE(parse({"boot"}).cmd_given);
+    EXPECT_TRUE(parse({"boot", "--cmd", ""}).cmd_given);
+}
+
+TEST(options, what_does_not_exist_yet_is_refused_by_name) {
+    const std::vector<std::vector<std::string>> all = {
+        {"--time", "synchronized"}, {"--time", "replay"},
+        {"--quantum", "1us"},       {"--engine", "firmware"},
+        {"--rtl", "utlb"},          {"--record", "x.trace"},
+    };
+    for (const char* command : {"demo", "boot", "sim", "bench"}) {
+        for (const auto& words : all) {
+            const std::string line = refusal({command, words[0], words[1]});
+            EXPECT_EQ(line.rfind(words[0], 0), 0U) << line;
+            EXPECT_NE(line.find("not available in this version"),
+                      std::string::npos)
+                << line;
+        }
+        EXPECT_EQ(refusal({command, "--time", "free-running", "--engine",
+                           "hardwired"}),
+                  "");
+    }
+}
+
+TEST(options, nonsense_is_refused) {
+    EXPECT_NE(refusal({}), "");
+    EXPECT_NE(refusal({"fly"}), "");
+    EXPECT_NE(refusal({"demo", "--fly"}), "");
+    EXPECT_NE(refusal({"demo", "--nodes", "1"}), "");
+    EXPECT_NE(refusal({"boot", "--nodes", "0"}), "");
+    EXPECT_NE(refusal({"boot", "--nodes", "17"}), "");
+    EXPECT_NE(refusal({"boot", "--nodes", "two"}), "");
+    EXPECT_NE(refusal({"boot", "--nodes", "-1"}), "");
+    EXPECT_NE(refusal({"boot", "--memory", "16"}), "");
+    EXPECT_NE(refusal({"boot", "--cpus", "0"}), "");
+    EXPECT_NE(refusal({"boot", "--accel", "xen"}), "");
+    EXPECT_NE(refusal({"boot", "--share", "/nonexistent"}), "");
+    EXPECT_NE(refusal({"boot", "--set", "novalue"}), "");
+    EXPECT_NE(refusal({"boot", "--set", "=1"}), "");
+    EXPECT_NE(refusal({"boot", "--profile", "nonesuch"}), "");
+    EXPECT_NE(refusal({"demo", "--config", "/nonexistent.toml"}), "");
+    EXPECT_NE(refusal({"demo", "--time", "sometimes"}), "");
+    EXPECT_NE(refusal({"demo", "--engine", "steam"}), "");
+}
+
+TEST(guest_command, has_what_the_card_needs) {
+    options opts = parse({"boot", "--memory", "256", "--", "-s"});
+    settings where;
+    where.qemu = "/usr/bin/qemu-system-x86_64";
+    guest_options what;
+    what.node = 3;
+    const command qemu =
+        guest_command(where, opts, {"/k", "/i"}, what, "/run,dir");
+    const auto has = [&](const std::string& word) {
+        for (const auto& each : qemu.argv) {
+            if (each.find(word) != std::string::npos)
+                return true;
+        }
+        return false;
+    };
+    EXPECT_EQ(qemu.argv.front(), "/usr/bin/qemu-system-x86_64");
+    EXPECT_EQ(qemu.argv.back(), "-s");
+    EXPECT_TRUE(has("memory-backend-memfd,id=m,size=256M,share=on"));
+    EXPECT_TRUE(has("path=/run,,dir/node3.con"));
+    EXPECT_TRUE(has("prawn_node=3"));
+    EXPECT_FALSE(has("prawn_shell"));
+    for (size_t i = 0; i + 1 < qemu.argv.size(); i++) {
+        if (qemu.argv[i + 1].find("vfio-user-pci") == std::string::npos)
+            continue;
+        EXPECT_EQ(qemu.argv[i], "-device");
+        const auto device = nlohmann::json::parse(qemu.argv[i + 1]);
+        EXPECT_EQ(device["driver"], "vfio-user-pci");
+        EXPECT_EQ(device["socket"]["path"], "/run,dir/node3.sock");
+        EXPECT_GE(device["x-msg-timeout"], 60000);
+        return;
+    }
+    FAIL() << "no card";
+}
+
+}  // namespace
+}  // namespace prawn::launch
