@@ -124,7 +124,7 @@ int endpoint::on_version(message& msg) {
     m_device.connected();
     // From here on there may be DMA messages, but none before the reply.
     const std::lock_guard<std::mutex> hold(m_lock);
-    m_dma.set_max_transfer(m_agreed.max_data_xfer_size);
+    m_dma.begin(m_agreed.max_data_xfer_size);
     m_connected = true;
     if ((msg.header.flags & FLAG_NO_REPLY) == 0) {
         send_reply_locked(msg.header.id, VERSION, reply.data(), reply.size());

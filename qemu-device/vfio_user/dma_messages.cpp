@@ -28,12 +28,15 @@ void dma_messages::operation::report() {
 
 dma_messages::dma_messages(const server_options& options, send_function send) :
     m_timeout(options.dma_timeout),
-    m_qemu_layout(options.dma_messages == dma_layout::QEMU),
+    m_configured_layout(options.dma_messages),
+    m_layout(options.dma_messages),
     m_max_transfer(options.max_data_xfer_size),
     m_send(std::move(send)) {}
 
-std::size_t dma_messages::data_offset() const {
-    return m_qemu_layout ? DMA_DATA_QEMU : DMA_DATA_SPECIFICATION;
+void dma_messages::begin(std::uint32_t max_transfer) {
+    m_max_transfer = max_transfer;
+    m_layout = m_configured_layout;
+    m_probing = false;
 }
 
 void dma_messages::start(operation op) {
@@ -41,45 +44,82 @@ void dma_messages::start(operation op) {
         m_finished.push_back(std::move(op));
         return;
     }
-    if (m_active.size() >= MAX_ACTIVE || !send_piece(op)) {
+    if (m_active.size() + m_waiting.size() >= MAX_ACTIVE) {
         op.error = EBUSY;
         m_finished.push_back(std::move(op));
         return;
     }
-    m_active.emplace(m_next_id, std::move(op));
+    if (m_layout != dma_layout::DETECT) {
+        launch(std::move(op));
+        return;
+    }
+    m_waiting.push_back(std::move(op));
+    if (!m_probing)
+        send_probe();
 }
 
-// Sends the next piece under a new number, left in m_next_id. False when too
-// many numbers are in use.
-bool dma_messages::send_piece(operation& op) {
+void dma_messages::launch(operation op) {
+    if (send_piece(op)) {
+        m_active.emplace(m_next_id, std::move(op));
+        return;
+    }
+    op.error = EBUSY;
+    m_finished.push_back(std::move(op));
+}
+
+void dma_messages::launch_waiting() {
+    std::deque<operation> waiting;
+    waiting.swap(m_waiting);
+    for (operation& op : waiting)
+        launch(std::move(op));
+}
+
+// A read of 2^32 bytes. Who takes the count for 64 bits must refuse: it is
+// more than any transfer may be. Who sees the lower half reads nothing, and
+// succeeds. Nothing is touched either way.
+void dma_messages::send_probe() {
+    if (!take_id())
+        return;
+    m_probing = true;
+    m_probe_id = m_next_id;
+    m_probe_deadline = clock::now() + m_timeout;
+    send_message(true, m_waiting.front().iova, std::uint64_t{1} << 32, nullptr);
+}
+
+// The next free number, in m_next_id. False when too many are in use.
+bool dma_messages::take_id() {
     if (m_active.size() + m_expired.size() >= 0xffff)
         return false;
     do {
         m_next_id++;
     } while (m_active.count(m_next_id) != 0 || m_expired.count(m_next_id) != 0);
+    return true;
+}
 
-    op.piece = std::min<std::size_t>(op.data.size() - op.done, m_max_transfer);
-    op.deadline = clock::now() + m_timeout;
-
-    dma_access access{};
-    access.address = op.iova + op.done;
-    access.count = op.piece;
-    header head{};
-    head.id = m_next_id;
-    head.command = op.is_read ? DMA_READ : DMA_WRITE;
-    head.flags = TYPE_COMMAND;
-    const std::size_t size =
-        sizeof(head) + sizeof(access) + (op.is_read ? 0 : op.piece);
-    head.size = static_cast<std::uint32_t>(size);
-
+void dma_messages::send_message(bool is_read, std::uint64_t address,
+                                std::uint64_t count, const std::uint8_t* data) {
+    const dma_access access{address, count};
+    const std::size_t size = sizeof(header) + sizeof(access) +
+                             (is_read ? 0 : static_cast<std::size_t>(count));
+    const header head{m_next_id, is_read ? DMA_READ : DMA_WRITE,
+                      static_cast<std::uint32_t>(size), TYPE_COMMAND, 0};
     std::vector<std::uint8_t> bytes(size);
     std::memcpy(bytes.data(), &head, sizeof(head));
     std::memcpy(bytes.data() + sizeof(head), &access, sizeof(access));
-    if (!op.is_read) {
-        std::memcpy(bytes.data() + sizeof(head) + data_offset(),
-                    op.data.data() + op.done, op.piece);
+    if (!is_read) {
+        std::memcpy(bytes.data() + sizeof(head) + data_offset(), data,
+                    static_cast<std::size_t>(count));
     }
     m_send(std::move(bytes));
+}
+
+bool dma_messages::send_piece(operation& op) {
+    if (!take_id())
+        return false;
+    op.piece = std::min<std::size_t>(op.data.size() - op.done, m_max_transfer);
+    op.deadline = clock::now() + m_timeout;
+    send_message(op.is_read, op.iova + op.done, op.piece,
+                 op.data.data() + op.done);
     return true;
 }
 
@@ -111,6 +151,13 @@ dma_messages::answer dma_messages::on_reply(const header& head,
                                             std::size_t size) {
     if (m_expired.erase(head.id) != 0)
         return answer::TAKEN;
+    if (m_probing && head.id == m_probe_id) {
+        m_probing = false;
+        m_layout = (head.flags & FLAG_ERROR) != 0 ? dma_layout::SPECIFICATION
+                                                  : dma_layout::COUNT32;
+        launch_waiting();
+        return answer::TAKEN;
+    }
     const auto it = m_active.find(head.id);
     if (it == m_active.end())
         return answer::UNKNOWN;
@@ -141,6 +188,15 @@ dma_messages::answer dma_messages::on_reply(const header& head,
 }
 
 void dma_messages::expire(clock::time_point now) {
+    if (m_probing && m_probe_deadline <= now) {
+        m_probing = false;
+        m_expired.insert(m_probe_id);
+        for (operation& op : m_waiting) {
+            op.error = ETIMEDOUT;
+            m_finished.push_back(std::move(op));
+        }
+        m_waiting.clear();
+    }
     for (auto it = m_active.begin(); it != m_active.end();) {
         if (it->second.deadline > now) {
             ++it;
@@ -158,12 +214,18 @@ void dma_messages::fail_all(int error) {
         active.second.error = error;
         m_finished.push_back(std::move(active.second));
     }
+    for (operation& op : m_waiting) {
+        op.error = error;
+        m_finished.push_back(std::move(op));
+    }
     m_active.clear();
+    m_waiting.clear();
     m_expired.clear();
+    m_probing = false;
 }
 
 dma_messages::clock::time_point dma_messages::next_deadline() const {
-    auto first = clock::time_point::max();
+    auto first = m_probing ? m_probe_deadline : clock::time_point::max();
     for (const auto& active : m_active)
         first = std::min(first, active.second.deadline);
     return first;

@@ -47,7 +47,8 @@ public:
 
     dma_messages(const server_options& options, send_function send);
 
-    void set_max_transfer(std::uint32_t bytes) { m_max_transfer = bytes; }
+    /// A new client, with this limit.
+    void begin(std::uint32_t max_transfer);
 
     void start(operation op);
 
@@ -67,13 +68,23 @@ public:
     std::deque<operation> take_finished();
 
 private:
+    void launch(operation op);
+    void launch_waiting();
+    void send_probe();
+    bool take_id();
+    void send_message(bool is_read, std::uint64_t address, std::uint64_t count,
+                      const std::uint8_t* data);
     bool send_piece(operation& op);
-    std::size_t data_offset() const;
+    std::size_t data_offset() const {
+        return m_layout == dma_layout::COUNT32 ? protocol::DMA_DATA_COUNT32
+                                               : protocol::DMA_DATA;
+    }
     int accept(operation& op, const protocol::header& header,
                const std::uint8_t* payload, std::size_t size);
 
     std::chrono::milliseconds m_timeout;
-    bool m_qemu_layout;
+    const dma_layout m_configured_layout;
+    dma_layout m_layout;  ///< DETECT until the client has shown its own
     std::uint32_t m_max_transfer;
     send_function m_send;
     std::uint16_t m_next_id = 0;
@@ -81,6 +92,11 @@ private:
     /// Given up, but the reply may still come: the number is not reused.
     std::unordered_set<std::uint16_t> m_expired;
     std::deque<operation> m_finished;
+
+    bool m_probing = false;
+    std::uint16_t m_probe_id = 0;
+    clock::time_point m_probe_deadline;
+    std::deque<operation> m_waiting;  ///< for the probe
 };
 
 }  // namespace vfio_user

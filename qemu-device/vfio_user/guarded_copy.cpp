@@ -23,8 +23,22 @@ namespace {
 // vectors; with the destination aligned to 8 their edges fall on words.
 constexpr std::size_t SMALL_COPY = 256;
 
+// The compiler's own jump costs a few stores, less than a tenth of what
+// sigsetjmp does; at 4 KiB that is the difference between 0.7 and 0.9 of
+// memcpy. Sanitizers follow the library's jump only. Neither saves the signal
+// mask: the handler is installed with SA_NODEFER.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+using jump_buffer = sigjmp_buf;
+#define PRAWN_SET_JUMP(buffer) sigsetjmp(buffer, 0)
+#define PRAWN_JUMP(buffer) siglongjmp(buffer, 1)
+#else
+using jump_buffer = void* [5];
+#define PRAWN_SET_JUMP(buffer) __builtin_setjmp(buffer)
+#define PRAWN_JUMP(buffer) __builtin_longjmp(buffer, 1)
+#endif
+
 struct guard {
-    sigjmp_buf environment;
+    jump_buffer environment;
     const std::uint8_t* first[2];
     const std::uint8_t* last[2];
 };
@@ -55,7 +69,7 @@ void on_sigbus(int number, siginfo_t* info, void* context) {
         for (int i = 0; i < 2; i++) {
             if (address >= g->first[i] && address < g->last[i]) {
                 t_guard = nullptr;
-                siglongjmp(g->environment, 1);
+                PRAWN_JUMP(g->environment);
             }
         }
     }
@@ -130,7 +144,8 @@ void copy_from_shared(std::uint8_t* to, const std::uint8_t* from,
 using copier = void (*)(std::uint8_t*, const std::uint8_t*, std::size_t);
 
 // Not inlined, and without locals that live across the jump.
-__attribute__((noinline)) bool run_guarded(copier copy, void* destination,
+template <copier COPY>
+__attribute__((noinline)) bool run_guarded(void* destination,
                                            const void* source,
                                            std::size_t length) {
     guard g;
@@ -138,12 +153,11 @@ __attribute__((noinline)) bool run_guarded(copier copy, void* destination,
     g.last[0] = g.first[0] + length;
     g.first[1] = static_cast<const std::uint8_t*>(source);
     g.last[1] = g.first[1] + length;
-    // No signal mask to save: the handler is installed with SA_NODEFER.
-    if (sigsetjmp(g.environment, 0) != 0)
+    if (PRAWN_SET_JUMP(g.environment) != 0)
         return false;
     t_guard = &g;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    copy(static_cast<std::uint8_t*>(destination),
+    COPY(static_cast<std::uint8_t*>(destination),
          static_cast<const std::uint8_t*>(source), length);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     t_guard = nullptr;
@@ -165,12 +179,12 @@ void install_sigbus_handler() {
 }
 
 bool guarded_copy(void* destination, const void* source, std::size_t length) {
-    return run_guarded(copy_from_shared, destination, source, length);
+    return run_guarded<copy_from_shared>(destination, source, length);
 }
 
 bool guarded_publish(void* destination, const void* source,
                      std::size_t length) {
-    return run_guarded(copy_ordered, destination, source, length);
+    return run_guarded<copy_ordered>(destination, source, length);
 }
 
 }  // namespace vfio_user

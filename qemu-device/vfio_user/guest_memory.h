@@ -128,6 +128,8 @@ private:
     };
 
     const entry* find(std::uint64_t iova) const;
+    std::uint8_t* fast(std::uint64_t iova, std::uint64_t length,
+                       dma_access access) const;
 
     std::vector<entry> m_regions;  ///< sorted by address
     mutable std::size_t m_hint = 0;

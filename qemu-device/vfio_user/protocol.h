@@ -194,17 +194,17 @@ struct write_one {
 };
 static_assert(sizeof(write_one) == 24, "wire layout");
 
-// DMA_READ and DMA_WRITE: address and count, then data. In QEMU's structure
-// the count has 32 bits and the data starts at once, but the message is as
-// long as with 64 bits: 4 bytes at its end mean nothing. So the request of a
-// read is the same in both forms, while data moves by 4 bytes.
+// DMA_READ and DMA_WRITE: address and count, then data. QEMU's client was
+// first released with a 32-bit count and the data at once behind it, in a
+// message as long as this one (4 bytes at its end mean nothing); 11.1.3 has
+// what the specification says.
 struct dma_access {
     std::uint64_t address;
     std::uint64_t count;
 };
 static_assert(sizeof(dma_access) == 16, "wire layout");
-constexpr std::size_t DMA_DATA_QEMU = 12;  // after the header
-constexpr std::size_t DMA_DATA_SPECIFICATION = 16;
+constexpr std::size_t DMA_DATA = 16;  // after the header
+constexpr std::size_t DMA_DATA_COUNT32 = 12;
 
 }  // namespace protocol
 }  // namespace vfio_user

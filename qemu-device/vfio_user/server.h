@@ -20,11 +20,12 @@ namespace vfio_user {
 
 using endpoint_id = std::size_t;
 
-/// Form of DMA_READ and DMA_WRITE messages. QEMU (seen with 11.1.3) has a
-/// 32-bit count and data at byte 28 of a message that is as long as the
-/// specification's, which has a 64-bit count and data at byte 32. The two
-/// cannot be told apart on the wire.
-enum class dma_layout { QEMU, SPECIFICATION };
+/// Form of DMA_READ and DMA_WRITE messages. By the specification (and in QEMU
+/// 11.1.3, seen on the wire) the count has 64 bits and data starts at byte 32.
+/// The clients of QEMU before that have a 32-bit count and data at byte 28 of
+/// a message of the same length. DETECT asks the client once, before its
+/// first DMA message, in a way that the two answer differently.
+enum class dma_layout { DETECT, SPECIFICATION, COUNT32 };
 
 struct server_options {
     /// Requests of one client that may wait for the device at a time. A
@@ -39,7 +40,7 @@ struct server_options {
     std::size_t max_send_backlog = 1u << 20;
     /// A DMA message that is not answered in this time fails with ETIMEDOUT.
     std::chrono::milliseconds dma_timeout{5000};
-    dma_layout dma_messages = dma_layout::QEMU;
+    dma_layout dma_messages = dma_layout::DETECT;
 };
 
 struct endpoint_counters {

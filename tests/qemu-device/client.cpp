@@ -302,14 +302,18 @@ void client::reply(const header& request, const bytes& payload, int error) {
     send_raw(all);
 }
 
-// QEMU's layout: a 32-bit count, data at once behind it, and a message of the
-// length that a 64-bit count would give.
-bool client::serve_dma(bytes& memory, std::uint64_t base) {
+bool client::serve_dma(bytes& memory, std::uint64_t base, bool count32) {
     auto m = receive_command();
     if (!m)
         return false;
     const auto access = m->as<dma_access>();
-    const auto count = static_cast<std::uint32_t>(access.count);
+    const std::uint64_t count =
+        count32 ? access.count & 0xffffffff : access.count;
+    const std::size_t data = count32 ? DMA_DATA_COUNT32 : DMA_DATA;
+    if (count > DEFAULT_MAX_DATA_XFER) {
+        reply(m->header, {}, E2BIG);
+        return true;
+    }
     const std::uint64_t at = access.address - base;
     if (access.address < base || at > memory.size() ||
         count > memory.size() - at) {
@@ -320,10 +324,10 @@ bool client::serve_dma(bytes& memory, std::uint64_t base) {
     if (m->header.command == DMA_READ) {
         bytes payload = to_bytes(access);
         payload.resize(sizeof(access) + count);
-        std::memcpy(payload.data() + DMA_DATA_QEMU, place, count);
+        std::memcpy(payload.data() + data, place, count);
         reply(m->header, payload);
     } else {
-        std::memcpy(place, m->payload.data() + DMA_DATA_QEMU, count);
+        std::memcpy(place, m->payload.data() + data, count);
         reply(m->header, {});
     }
     return true;

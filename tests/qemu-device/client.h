@@ -124,8 +124,9 @@ public:
     int reset();
 
     /// Answers one DMA_READ or DMA_WRITE of the server, the way QEMU does,
-    /// from `memory` whose first byte has the address `base`.
-    bool serve_dma(bytes& memory, std::uint64_t base);
+    /// from `memory` whose first byte has the address `base`. With count32
+    /// like the QEMUs whose count has 32 bits.
+    bool serve_dma(bytes& memory, std::uint64_t base, bool count32 = false);
     void reply(const protocol::header& request, const bytes& payload,
                int error = 0);
 
