@@ -11,6 +11,8 @@
 #include <toml++/toml.h>
 #include <unistd.h>
 
+#include "kvm_probe.h"
+
 namespace fs = std::filesystem;
 
 namespace prawn::launch {
@@ -126,6 +128,13 @@ bool session::read_model() {
 }
 
 void session::start_guests(bool shell) {
+    if (m_opts.accel == "kvm") {
+        const std::string trouble = kvm_trouble();
+        if (!trouble.empty()) {
+            throw failure(EXIT_SETUP,
+                          "--accel kvm: " + trouble + ": use --accel tcg");
+        }
+    }
     stage making("make the guest image");
     const guest_image image = build_image(m_where, !m_opts.no_card);
     making.done();
@@ -195,9 +204,22 @@ void session::wait(const std::function<bool()>& done, unsigned timeout_s,
 }
 
 void session::heartbeat() {
-    if (m_opts.timeout_s == 0 || steady::now() < m_last_ping + PING_EVERY)
+    if (steady::now() < m_last_ping + PING_EVERY)
         return;
     m_last_ping = steady::now();
+    for (auto& which : m_guests) {
+        // KVM without all instructions passes a probe and stops later.
+        const std::string log = which->qemu().last_lines(100);
+        if (m_opts.accel != "kvm" ||
+            log.find("KVM internal error") == std::string::npos) {
+            continue;
+        }
+        throw failure(EXIT_PART_DIED, which->name() +
+                                          ": this machine's KVM cannot execute "
+                                          "the guest: use --accel tcg");
+    }
+    if (m_opts.timeout_s == 0)
+        return;
     for (auto& which : m_guests) {
         if (!which->up() || which->qemu().ended())
             continue;
