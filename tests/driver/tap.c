@@ -12,7 +12,7 @@ struct tap tap;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int shown;
 
-void tap_fail(const char* file, int line, const char* format, ...)
+bool tap_fail(const char* file, int line, const char* format, ...)
 {
     const char* base = strrchr(file, '/');
     va_list args;
@@ -30,6 +30,7 @@ void tap_fail(const char* file, int line, const char* format, ...)
     }
     fflush(stdout);
     pthread_mutex_unlock(&lock);
+    return false;
 }
 
 void tap_note(const char* format, ...)

@@ -21,8 +21,9 @@ struct tap {
 
 extern struct tap tap;
 
-/* Prints why, and fails the case that is running. Several threads may. */
-__attribute__((format(printf, 3, 4))) void tap_fail(const char* file, int line,
+/* Prints why, fails the case that is running, returns false. Several threads
+ * may. */
+__attribute__((format(printf, 3, 4))) bool tap_fail(const char* file, int line,
                                                     const char* format, ...);
 
 /* A line for people. */
@@ -40,9 +41,11 @@ int tap_end(void);
 __attribute__((format(printf, 1, 2), noreturn)) void tap_bail(
     const char* format, ...);
 
+#define FAIL(...) tap_fail(__FILE__, __LINE__, __VA_ARGS__)
+
 /* True if the condition holds, so that a case can stop where it must. */
 #define EXPECT(condition, ...) \
-    ((condition) ? true : (tap_fail(__FILE__, __LINE__, __VA_ARGS__), false))
+    ((condition) ? true : FAIL(__VA_ARGS__))
 
 #define EXPECT_EQ(got, want)                                                 \
     tap_equal(__FILE__, __LINE__, #got, (long long)(got), (long long)(want))
@@ -50,10 +53,8 @@ __attribute__((format(printf, 1, 2), noreturn)) void tap_bail(
 static inline bool tap_equal(const char* file, int line, const char* text,
                              long long got, long long want)
 {
-    if (got == want)
-        return true;
-    tap_fail(file, line, "%s is %lld, not %lld", text, got, want);
-    return false;
+    return got == want ||
+           tap_fail(file, line, "%s is %lld, not %lld", text, got, want);
 }
 
 #endif
