@@ -51,8 +51,8 @@ inline const timing_profile& test_profile() {
         t.name = "test";
         t.card_clock = sc_core::sc_time(10, sc_core::SC_NS);
         t.sram_access = sc_core::sc_time(20, sc_core::SC_NS);
-        t.bus.arbitration = sc_core::sc_time(40, sc_core::SC_NS);
-        t.bus.overhead = 24;
+        t.bus.read_latency = sc_core::sc_time(200, sc_core::SC_NS);
+        t.bus.bytes_per_ns = 1.6;
         return t;
     }();
     return p;
@@ -166,17 +166,13 @@ class source : public sc_core::sc_module
 public:
     put_port<T> out{"out"};
 
-    explicit source(sc_core::sc_module_name name) : sc_core::sc_module(name) {
-        SC_HAS_PROCESS(source);
-        SC_METHOD(work);
-        this->dont_initialize();
-        this->sensitive << m_due;
-    }
+    explicit source(sc_core::sc_module_name name) : sc_core::sc_module(name) {}
+
     void end_of_elaboration() override {
         SC_HAS_PROCESS(source);
         SC_METHOD(work);
         this->dont_initialize();
-        this->sensitive << out->room();
+        this->sensitive << m_due << out->room();
     }
     // After delay, but not before what was sent earlier with less delay.
     void send(T item, std::uint64_t delay_cycles = 0) {
@@ -249,7 +245,8 @@ private:
 
 // What a run of this program with --trace prints.
 inline std::string trace_of_child() {
-    std::string command = "'" + opts().program + "' --trace";
+    std::string command =
+        "SYSTEMC_DISABLE_COPYRIGHT_MESSAGE=1 '" + opts().program + "' --trace";
     if (opts().twins != 0)
         command += " --twins " + std::to_string(opts().twins);
     std::string text;

@@ -11,7 +11,7 @@ namespace prawn {
 namespace {
 
 constexpr std::uint64_t NEVER = ~std::uint64_t{0};
-constexpr std::size_t MAX_SLOTS = 2048;  // as many as tags can name
+constexpr unsigned MAX_SLOTS_PER_CONTEXT = 64;  // as many as tags can name
 
 void check(const char* name, unsigned value, unsigned low, unsigned high) {
     if (value < low || value > high)
@@ -23,26 +23,26 @@ void check(const char* name, unsigned value, unsigned low, unsigned high) {
 
 const packetizer::params& checked(const packetizer::params& p) {
     check("max_payload", p.max_payload, 1, PRAWN_MAX_PAYLOAD);
-    check("window", p.window, 1, 256);
+    check("lookups", p.lookups, 1, MAX_SLOTS_PER_CONTEXT);
+    check("window", p.window, 1, MAX_SLOTS_PER_CONTEXT / 2);
     check("window_bytes", p.window_bytes, 1, 1u << 30);
-    check("per_context", p.per_context, 1, 16);
-    check("per_peer", p.per_peer, 1, 32);
+    check("parked", p.parked, 1, MAX_SLOTS_PER_CONTEXT - p.window);
+    check("peer_ready", p.peer_ready, 1, 1u << 20);
+    check("read_chunk", p.read_chunk, 1, PRAWN_MAX_PAYLOAD);
     return p;
 }
 
+double bytes_in(const timing_profile& profile, sc_core::sc_time time) {
+    return static_cast<double>(time.value()) / 1000 * profile.bus.bytes_per_ns;
+}
+
 // Beside its payload a message costs the bus its command, its completion and
-// three transactions, and the card the cycles of its stages.
+// what comes with three transactions.
 std::int64_t default_cost(const timing_profile& profile) {
-    constexpr double CYCLES = 12;
-    const double per_ps = profile.bus.bytes_per_ns / 1000;
     const double transaction =
-        profile.bus.overhead +
-        static_cast<double>(profile.bus.arbitration.value()) * per_ps;
-    const double card =
-        CYCLES * static_cast<double>(profile.card_clock.value()) * per_ps;
-    return static_cast<std::int64_t>(sizeof(prawn_command) +
-                                     sizeof(prawn_completion) +
-                                     3 * transaction + card);
+        profile.bus.overhead + bytes_in(profile, profile.bus.arbitration);
+    return static_cast<std::int64_t>(
+        sizeof(prawn_command) + sizeof(prawn_completion) + 3 * transaction);
 }
 
 }  // namespace
@@ -53,12 +53,15 @@ packetizer::packetizer(sc_core::sc_module_name name, const block_env& env,
     m_params(checked(p)),
     m_contexts(PRAWN_CONTEXTS),
     m_peers(PRAWN_MAX_NODES),
-    m_slots(std::min(MAX_SLOTS, std::size_t{PRAWN_CONTEXTS} * p.per_context +
-                                    std::size_t{PRAWN_MAX_NODES} * p.per_peer +
-                                    2 * std::size_t{p.window})),
+    m_slots(std::size_t{PRAWN_CONTEXTS} * (p.window + p.parked)),
     m_order(m_slots.size()),
     m_lane(m_slots.size()),
     m_turn_links(PRAWN_CONTEXTS),
+    m_read_links(PRAWN_CONTEXTS),
+    m_read_cover(p.read_cover != 0
+                     ? p.read_cover
+                     : static_cast<std::uint64_t>(bytes_in(
+                           *env.profile, env.profile->bus.read_latency))),
     m_packet_cost(p.packet_cost != 0 ? std::int64_t{p.packet_cost}
                                      : default_cost(*env.profile)),
     m_cycle(env.profile->card_clock.value()),
@@ -107,14 +110,16 @@ void packetizer::reset() {
         m_free.push_back(static_cast<std::uint16_t>(i));
     }
     m_asking.clear();
-    m_reading.clear();
     m_dma_refused = false;
     m_turn.clear();
+    m_read_turn.clear();
+    m_reads = 0;
+    m_read_bytes = 0;
+    m_busy = 0;
+    m_small = 0;
     m_startable = 0;
     m_completing = 0;
     m_blocked = 0;
-    m_dma_packets = 0;
-    m_dma_bytes = 0;
     m_next_start = 0;
     m_generation++;
     m_drain.reset();
@@ -133,14 +138,8 @@ void packetizer::wake_at(std::uint64_t time) {
                              : sc_core::SC_ZERO_TIME);
 }
 
-bool packetizer::may_start() const {
-    return m_startable != 0 && !m_free.empty() &&
-           m_dma_packets < m_params.window &&
-           m_dma_bytes < m_params.window_bytes;
-}
-
 void packetizer::kick() {
-    if (may_start())
+    if (m_startable != 0 && !m_free.empty())
         wake_at(m_next_start);
 }
 
@@ -158,7 +157,7 @@ void packetizer::step() {
     }
     if (m_dma_refused && dma_out->room().triggered()) {
         m_dma_refused = false;
-        pump_dma();
+        pump_reads();
     }
     if (m_blocked != 0 && packet_out->room().triggered()) {
         peer_mask blocked = m_blocked;
@@ -190,6 +189,7 @@ void packetizer::disable(std::uint16_t context) {
     c.count = 0;
     c.unstarted = 0;
     leave_turn(context);
+    m_busy &= ~(context_mask{1} << context);
     m_completing &= ~(context_mask{1} << context);
     m_job_in.has_room();
 }

@@ -21,19 +21,20 @@ namespace prawn {
 // these stages, in a slot of its own:
 //   lookup  OPT lookup and the translations of its one or two source pages, all
 //           asked at once; then its peer is known and it is admitted
-//   DMA     one read for each source page, straight into the packet
-//   ready   waits until earlier packets of its context for the same peer have
+//   DMA     reads of its source, straight into the packet
+//   parked  waits until earlier packets of its context for the same peer have
 //           gone, then for room in the peer's queue
 // Failures are reported in the order of the message: bytes in the completion is
 // what went before the failed packet; packets behind it are dropped.
 //
-// Who is served. Contexts take turns; a turn is worth QUANTUM: payload plus
-// packet_cost for each packet. New packets start while fewer than window
-// packets and window_bytes bytes are in stage DMA, and fewer than per_context
-// of their context in stage lookup. A peer has at most per_peer packets between
-// admission and its queue: those that wait for a blocked peer hold no window,
-// and jobs that go elsewhere overtake jobs that wait for it (completions do
-// not).
+// Who is served. Contexts share no slots: each has its own window, so that
+// none can take what another needs. Packets start in turns by packet. Reads are
+// asked for in turns by bytes, each packet counting packet_cost more, as many
+// at a time as keep the bus busy; they are cut to read_chunk while another
+// context sends small packets, which would else wait for the large ones. Jobs
+// for a peer with peer_ready packets waiting are passed over by jobs that go
+// elsewhere (completions are not); a context may have so many packets parked
+// that no number of blocked peers keeps it from the others.
 //
 // An import that names something else than at the message's first packet fails
 // the message with BAD_IMPORT. Jobs that send nothing take their turn like a
@@ -48,13 +49,19 @@ public:
 
     struct params {
         unsigned max_payload = PRAWN_MAX_PAYLOAD;
-        unsigned window = 16;
+        // Of each context: packets in stage lookup; packets and bytes in
+        // stages lookup and DMA; packets parked.
+        unsigned lookups = 4;
+        unsigned window = 8;
         unsigned window_bytes = 16384;
-        unsigned per_context = 4;
-        unsigned per_peer = 16;
-        // Bytes that a packet costs beside its payload, for fair shares. 0:
-        // what command, completion and bus transactions amount to under the
-        // timing profile.
+        unsigned parked = 40;
+        unsigned peer_ready = 8;  // see above
+        unsigned read_chunk = 512;
+        // Bytes that pass while a read waits for the bus. 0: by the timing
+        // profile.
+        unsigned read_cover = 0;
+        // Bytes that a packet costs the bus beside its payload. 0: command,
+        // completion and overhead under the timing profile.
         unsigned packet_cost = 0;
     };
 
@@ -78,13 +85,13 @@ private:
     static_assert(PRAWN_MAX_NODES <= 32, "peer_mask");
     static constexpr std::uint16_t NONE = index_list::NONE;
     static constexpr std::uint16_t UNKNOWN = 0xffff;  // peer
+    static constexpr unsigned MAX_READS = 64;
     static constexpr unsigned PARTS = 2;  // source pages of a packet
 
     // A slot's requests, as bits: asked and not answered, or yet to be asked.
     enum ask_t : unsigned {
         ASK_OPT = 1,
         ASK_UTLB = 2,  // << part
-        ASK_DMA = 8,   // << part
     };
 
     struct job {
@@ -107,10 +114,15 @@ private:
         unsigned count = 0;
         unsigned unstarted = 0;           // jobs that are not all_started
         unsigned lookups = 0;             // slots in stage lookup
-        index_list slots;                 // in order of their start, till ready
+        unsigned packets = 0;             // slots in stages lookup and DMA
+        std::uint64_t bytes = 0;          // of those
+        unsigned parked = 0;              // slots parked
+        index_list slots;                 // in order of start, till QUEUED
         std::uint16_t unadmitted = NONE;  // first one
         bool in_turn = false;             // member of m_turn
-        std::int64_t credit = 0;          // what is left of its turn
+        index_list reads;                 // slots with reads to ask for
+        bool in_read_turn = false;        // member of m_read_turn
+        std::int64_t credit = 0;          // what is left of that turn
 
         job& at(unsigned i) { return jobs[(first + i) % JOB_WINDOW]; }
     };
@@ -119,9 +131,10 @@ private:
         stage at = stage::FREE;
         bool cancelled = false;  // freed when the last answer has come
         bool in_lookup = false;  // counts in context_state::lookups
-        bool in_dma = false;     // counts in m_dma_packets, m_dma_bytes
+        bool in_window = false;  // counts in packets, bytes
+        bool parked = false;     // counts in parked
         bool tracked = false;    // by m_drain
-        bool in_lane = false;    // member of m_asking, m_reading or ready
+        bool in_lane = false;    // member of m_asking, reads or ready
         bool answered = false;   // by the OPT
         bool admitted = false;
         bool last = false;
@@ -129,12 +142,14 @@ private:
         std::uint8_t to_ask = 0;
         std::uint8_t job = 0;  // place in the ring
         std::uint16_t context = 0;
-        std::uint16_t peer = UNKNOWN;  // else it has one of its places
+        std::uint16_t peer = UNKNOWN;
         std::uint16_t status = PRAWN_STATUS_OK;
         std::uint16_t detail = 0;
         std::uint64_t fault = 0;
         std::uint32_t offset = 0;  // in the message
         std::uint32_t length = 0;
+        std::uint32_t read = 0;                   // bytes asked for
+        std::uint32_t reads = 0;                  // answers to come
         std::array<std::uint32_t, PARTS> part{};  // bytes in each page
         std::array<utlb_reply, PARTS> page;
         opt_reply target;
@@ -142,26 +157,26 @@ private:
         drain_tracker::generation drain = 0;
     };
     struct peer_state {
-        unsigned held = 0;         // places taken
+        unsigned queued = 0;       // members of ready
         index_list ready;          // slots to be handed over
-        context_mask waiters = 0;  // contexts with jobs that want a place
+        context_mask waiters = 0;  // contexts with jobs that were passed over
     };
 
     void end_of_elaboration() override;
     void step();
     void wake_at(std::uint64_t time);
-    bool may_start() const;
     void kick();  // starts a packet as soon as possible, if any can be
 
     // Jobs (packetizer_jobs.cpp).
     bool take_job(send_job& j);
     job& job_of(const slot& s) { return m_contexts[s.context].jobs[s.job]; }
     bool start_one();
+    bool has_window(const context_state& c) const;
     job* pick(std::uint16_t context);
     void start(std::uint16_t context, job& j);
-    void charge(std::uint16_t context, std::uint32_t bytes);
     void enter_turn(std::uint16_t context);
     void leave_turn(std::uint16_t context);
+    void restartable(std::uint16_t context);
     void all_started(std::uint16_t context, job& j);
     void fail_job(std::uint16_t context, job& j, std::uint16_t i);
     void complete(std::uint16_t context);
@@ -178,26 +193,31 @@ private:
     void withdraw(std::uint16_t i);
     void looked_up(std::uint16_t i);
 
-    // From DMA to hand-over (packetizer_packets.cpp).
+    // Reads (packetizer_reads.cpp).
     bool take_dma(dma_reply& r);
-    void begin_dma(std::uint16_t i);
-    bool ask_dma(std::uint16_t i, unsigned part);
-    void pump_dma();
+    void begin_reads(std::uint16_t i);
+    void pump_reads();
+    bool ask_read(std::uint16_t i);
+    void end_reads(std::uint16_t i);
+    void drop_reads(std::uint16_t i);
+    std::uint32_t longest_read(std::uint16_t context) const;
+
+    // The end of packets (packetizer_packets.cpp).
     void make_packet(std::uint16_t i);
     void fail(std::uint16_t i, std::uint16_t status, std::uint16_t detail = 0);
     void done(std::uint16_t i);
     void settle(std::uint16_t context);
     void hand_over(std::uint16_t node);
 
-    // Slots and places (packetizer_slots.cpp).
+    // Slots, and what they are counted in (packetizer_slots.cpp).
     std::uint32_t tag(std::uint16_t i, unsigned part = 0) const;
+    std::uint16_t find(std::uint32_t tag) const;
     std::uint16_t find(std::uint32_t tag, unsigned ask);
     std::uint16_t take_slot();
     void leave_lookup(slot& s);
+    void leave_window(slot& s);
     void leave_context(std::uint16_t i);
     void leave_lane(std::uint16_t i);
-    void leave_peer(slot& s);
-    void end_dma(slot& s);
     void end_tracking(slot& s);
     void cancel(std::uint16_t i);
     void free_slot(std::uint16_t i);
@@ -210,18 +230,25 @@ private:
     std::vector<peer_state> m_peers;
     std::vector<slot> m_slots;
     index_links m_order;  // context_state::slots
-    index_links m_lane;   // m_asking, m_reading, peer_state::ready
+    index_links m_lane;   // m_asking, context_state::reads, ready
     std::vector<std::uint16_t> m_free;
     index_list m_asking;         // stage LOOKUP: requests that were refused
-    index_list m_reading;        // stage DMA: reads not yet asked for
     bool m_dma_refused = false;  // until room()
     index_links m_turn_links;
-    index_list m_turn;              // contexts with something to start
-    context_mask m_startable = 0;   // of those, perhaps
+    index_list m_turn;  // contexts with something to start
+    index_links m_read_links;
+    index_list m_read_turn;  // contexts with reads to ask for
+    // Bytes of the reads under way (ring): answers come in their order.
+    std::array<std::uint32_t, MAX_READS> m_read_sizes{};
+    unsigned m_first_read = 0;
+    unsigned m_reads = 0;
+    std::uint64_t m_read_bytes = 0;
+    std::uint64_t m_read_cover;
+    context_mask m_busy = 0;        // contexts with jobs
+    context_mask m_small = 0;       // contexts whose last packet was small
+    context_mask m_startable = 0;   // of m_turn, perhaps
     context_mask m_completing = 0;  // a completion was refused
     peer_mask m_blocked = 0;        // a packet was refused
-    unsigned m_dma_packets = 0;
-    std::uint64_t m_dma_bytes = 0;
     std::int64_t m_packet_cost;
     std::uint64_t m_cycle;            // ps
     std::uint64_t m_next_start = 0;   // ps

@@ -31,6 +31,7 @@ bool packetizer::take_job(send_job& what) {
     c.unstarted++;
     if (m_startable == 0)
         m_next_start = std::max(m_next_start, now_ps() + m_cycle * JOB_CYCLES);
+    m_busy |= context_mask{1} << context;
     enter_turn(context);
     kick();
     return true;
@@ -44,7 +45,6 @@ void packetizer::enter_turn(std::uint16_t context) {
     if (c.in_turn)
         return;
     c.in_turn = true;
-    c.credit = m_params.max_payload + m_packet_cost;
     m_turn.push_back(m_turn_links, context);
 }
 
@@ -57,18 +57,19 @@ void packetizer::leave_turn(std::uint16_t context) {
     m_turn.remove(m_turn_links, context);
 }
 
-void packetizer::charge(std::uint16_t context, std::uint32_t bytes) {
-    context_state& c = m_contexts[context];
-    c.credit -= bytes + m_packet_cost;
-    if (c.credit > 0)
-        return;
-    c.credit += m_params.max_payload + m_packet_cost;
-    m_turn.remove(m_turn_links, context);
-    m_turn.push_back(m_turn_links, context);
+// Something that kept it from starting packets may be over.
+void packetizer::restartable(std::uint16_t context) {
+    if (m_contexts[context].unstarted != 0)
+        m_startable |= context_mask{1} << context;
+}
+
+bool packetizer::has_window(const context_state& c) const {
+    return c.lookups < m_params.lookups && c.packets < m_params.window &&
+           c.bytes < m_params.window_bytes && c.parked < m_params.parked;
 }
 
 bool packetizer::start_one() {
-    if (!may_start())
+    if (m_startable == 0 || m_free.empty())
         return false;
     for (std::uint16_t context = m_turn.front(); context != NONE;
          context = m_turn.next(m_turn_links, context)) {
@@ -76,17 +77,20 @@ bool packetizer::start_one() {
         if ((m_startable & bit) == 0)
             continue;
         context_state& c = m_contexts[context];
-        job* j = c.lookups < m_params.per_context ? pick(context) : nullptr;
-        if (j) {
-            start(context, *j);
-            return true;
+        job* j = has_window(c) ? pick(context) : nullptr;
+        if (!j) {
+            m_startable &= ~bit;  // until restartable()
+            continue;
         }
-        m_startable &= ~bit;  // until something of it changes
+        m_turn.remove(m_turn_links, context);
+        m_turn.push_back(m_turn_links, context);
+        start(context, *j);
+        return true;
     }
     return false;
 }
 
-// The first job that may start a packet. Jobs for a peer without a free place
+// The first job that may start a packet. Jobs for a peer with too much waiting
 // are passed over, with all behind them for the same peer. Behind one whose
 // peer is still being looked up nothing starts.
 packetizer::job* packetizer::pick(std::uint16_t context) {
@@ -104,7 +108,7 @@ packetizer::job* packetizer::pick(std::uint16_t context) {
         if (held & bit)
             continue;
         peer_state& p = m_peers[j.peer];
-        if (p.held < m_params.per_peer)
+        if (p.queued < m_params.peer_ready)
             return &j;
         held |= bit;
         p.waiters |= context_mask{1} << context;
@@ -115,7 +119,6 @@ packetizer::job* packetizer::pick(std::uint16_t context) {
 void packetizer::start(std::uint16_t context, job& j) {
     context_state& c = m_contexts[context];
     if (!sends(j.what)) {
-        charge(context, 0);
         all_started(context, j);
         complete(context);
         return;
@@ -147,19 +150,20 @@ void packetizer::start(std::uint16_t context, job& j) {
         s.tracked = true;
         s.drain = m_drain.begin();
     }
-    if (j.peer != UNKNOWN) {
-        s.peer = j.peer;
-        m_peers[j.peer].held++;
-    }
+    s.peer = j.peer;
     s.in_lookup = true;
     c.lookups++;
+    s.in_window = true;
+    c.packets++;
+    c.bytes += s.length;
+    const context_mask bit = context_mask{1} << context;
+    m_small = s.length <= m_params.read_chunk ? m_small | bit : m_small & ~bit;
     c.slots.push_back(m_order, i);
     if (c.unadmitted == NONE)
         c.unadmitted = i;
 
     j.started += s.length;
     j.in_flight++;
-    charge(context, s.length);
     if (s.last)
         all_started(context, j);
     ask(i);
@@ -243,7 +247,8 @@ void packetizer::complete(std::uint16_t context) {
         if (sends(j.what) && j.status == PRAWN_STATUS_OK)
             m_messages[context]++;
         c.first = (c.first + 1) % JOB_WINDOW;
-        c.count--;
+        if (--c.count == 0)
+            m_busy &= ~bit;
         job_done d{context};
         job_done_out->try_put(d);
         m_job_in.has_room();

@@ -119,19 +119,17 @@ void packetizer::decide(std::uint16_t i) {
             return;
         }
         s.peer = t.node;
-        m_peers[t.node].held++;
     }
     j.bound = true;
     j.target = t;
     s.admitted = true;
-    if (m_contexts[s.context].unstarted != 0)
-        m_startable |= context_mask{1} << s.context;
+    restartable(s.context);
     looked_up(i);
 }
 
-// Its peer has no place, or an earlier job wants it first.
+// Too much waits for its peer, or an earlier job does.
 bool packetizer::must_wait(std::uint16_t context, const job& j) {
-    if (m_peers[j.peer].held >= m_params.per_peer)
+    if (m_peers[j.peer].queued >= m_params.peer_ready)
         return true;
     context_state& c = m_contexts[context];
     for (unsigned i = 0; &c.at(i) != &j; i++)
@@ -154,7 +152,6 @@ void packetizer::withdraw(std::uint16_t i) {
     }
     m_peers[j.peer].waiters |= context_mask{1} << s.context;
     enter_turn(s.context);
-    c.credit += s.length + m_packet_cost;
     cancel(i);
 }
 
@@ -179,7 +176,7 @@ void packetizer::looked_up(std::uint16_t i) {
     if (s.length == 0)
         done(i);
     else
-        begin_dma(i);
+        begin_reads(i);
 }
 
 }  // namespace prawn

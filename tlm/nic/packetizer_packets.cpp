@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packetizer: a packet from its DMA to the queue of its peer.
+// Packetizer: the packet, and its way to the queue of its peer.
 #include <algorithm>
 
 #include "nic/packetizer.h"
@@ -36,82 +36,6 @@ void packetizer::make_packet(std::uint16_t i) {
     h.immediate = what.command.immediate;
 }
 
-void packetizer::begin_dma(std::uint16_t i) {
-    slot& s = m_slots[i];
-    s.at = stage::DMA;
-    s.in_dma = true;
-    m_dma_packets++;
-    m_dma_bytes += s.length;
-    for (unsigned part = 0; part < PARTS; part++)
-        if (s.part[part] != 0)
-            s.to_ask |= static_cast<std::uint8_t>(ASK_DMA << part);
-    s.in_lane = true;
-    m_reading.push_back(m_lane, i);
-    pump_dma();
-}
-
-// Reads are asked for in order: what is refused holds up what comes later.
-void packetizer::pump_dma() {
-    while (!m_dma_refused && !m_reading.empty()) {
-        const std::uint16_t i = m_reading.front();
-        slot& s = m_slots[i];
-        for (unsigned part = 0; part < PARTS; part++) {
-            const auto bit = static_cast<std::uint8_t>(ASK_DMA << part);
-            if (!(s.to_ask & bit))
-                continue;
-            if (!ask_dma(i, part)) {
-                m_dma_refused = true;
-                m_ask_stalls++;
-                return;
-            }
-            s.to_ask &= static_cast<std::uint8_t>(~bit);
-            s.asked |= bit;
-        }
-        leave_lane(i);
-    }
-}
-
-bool packetizer::ask_dma(std::uint16_t i, unsigned part) {
-    const slot& s = m_slots[i];
-    const std::uint64_t va = job_of(s).what.command.source + s.offset;
-    dma_request r;
-    r.tag = tag(i, part);
-    r.context = s.context;
-    r.address = s.page[part].address;
-    r.data = s.pkt->payload;
-    if (part == 0)
-        r.address += va & (PRAWN_PAGE_SIZE - 1);
-    else
-        r.data += s.part[0];
-    r.length = s.part[part];
-    r.keep = s.pkt;
-    return dma_out->try_put(r);
-}
-
-bool packetizer::take_dma(dma_reply& r) {
-    const std::uint16_t i = find(r.tag, ASK_DMA);
-    if (i == NONE)
-        return true;
-    slot& s = m_slots[i];
-    if (r.status != PRAWN_STATUS_OK && s.status == PRAWN_STATUS_OK)
-        s.status = r.status;
-    if (s.asked == 0 && s.to_ask == 0) {
-        if (s.cancelled) {
-            free_slot(i);
-        } else {
-            end_dma(s);
-            end_tracking(s);
-            job_of(s).finished = now_ps();
-            if (s.status == PRAWN_STATUS_OK)
-                done(i);
-            else
-                fail(i, s.status);
-        }
-    }
-    kick();
-    return true;
-}
-
 void packetizer::fail(std::uint16_t i, std::uint16_t status,
                       std::uint16_t detail) {
     slot& s = m_slots[i];
@@ -120,13 +44,16 @@ void packetizer::fail(std::uint16_t i, std::uint16_t status,
     s.to_ask = 0;
     leave_lane(i);
     if (s.asked == 0)
-        end_tracking(s);
+        end_tracking(s);  // else when it is freed
     done(i);
 }
 
 void packetizer::done(std::uint16_t i) {
     slot& s = m_slots[i];
     s.at = stage::DONE;
+    leave_window(s);
+    s.parked = true;
+    m_contexts[s.context].parked++;
     settle(s.context);
 }
 
@@ -157,6 +84,7 @@ void packetizer::settle(std::uint16_t context) {
         s.at = stage::QUEUED;
         s.in_lane = true;
         m_peers[node].ready.push_back(m_lane, i);
+        m_peers[node].queued++;
         if ((m_blocked & bit) == 0)
             hand_over(node);
         i = next;

@@ -4,18 +4,24 @@
 
 namespace prawn {
 
-// Tag: generation 31:12, slot 11:1, part 0.
+// Tag: generation 31:13, slot 12:1, part 0.
 std::uint32_t packetizer::tag(std::uint16_t i, unsigned part) const {
-    return m_generation << 12 | std::uint32_t{i} << 1 | part;
+    return m_generation << 13 | std::uint32_t{i} << 1 | part;
+}
+
+// The slot of a tag; NONE if it was asked for before a reset.
+std::uint16_t packetizer::find(std::uint32_t t) const {
+    const auto i = static_cast<std::uint16_t>(t >> 1 & 0xfff);
+    const bool current = t >> 13 == (m_generation & 0x7ffff);
+    return current && i < m_slots.size() ? i : NONE;
 }
 
 // The slot that an answer is for, its request taken off; NONE if nobody waits
-// for it (it was asked before a reset).
+// for it.
 std::uint16_t packetizer::find(std::uint32_t t, unsigned ask) {
-    const auto i = static_cast<std::uint16_t>(t >> 1 & 0x7ff);
+    const std::uint16_t i = find(t);
     const auto bit = static_cast<std::uint8_t>(ask << (t & 1));
-    if (t >> 12 != (m_generation & 0xfffff) || i >= m_slots.size() ||
-        (m_slots[i].asked & bit) == 0) {
+    if (i == NONE || (m_slots[i].asked & bit) == 0) {
         m_unexpected++;
         return NONE;
     }
@@ -32,17 +38,23 @@ std::uint16_t packetizer::take_slot() {
 // Back to the free ones, if no answer is still to come.
 void packetizer::free_slot(std::uint16_t i) {
     slot& s = m_slots[i];
-    if (s.asked != 0)
+    if (s.asked != 0 || s.reads != 0)
         return;
     leave_lookup(s);
-    end_dma(s);
+    leave_window(s);
+    if (s.parked)
+        m_contexts[s.context].parked--;
+    restartable(s.context);
     end_tracking(s);
     s.pkt.reset();
     s.at = stage::FREE;
     s.cancelled = false;
+    s.parked = false;
     s.answered = false;
     s.admitted = false;
+    s.peer = UNKNOWN;
     s.to_ask = 0;
+    s.read = 0;
     s.status = PRAWN_STATUS_OK;
     s.detail = 0;
     s.fault = 0;
@@ -55,7 +67,6 @@ void packetizer::cancel(std::uint16_t i) {
     leave_lane(i);
     if (s.at != stage::QUEUED)
         leave_context(i);
-    leave_peer(s);
     s.to_ask = 0;
     s.cancelled = true;
     free_slot(i);
@@ -65,10 +76,18 @@ void packetizer::leave_lookup(slot& s) {
     if (!s.in_lookup)
         return;
     s.in_lookup = false;
+    m_contexts[s.context].lookups--;
+    restartable(s.context);
+}
+
+void packetizer::leave_window(slot& s) {
+    if (!s.in_window)
+        return;
+    s.in_window = false;
     context_state& c = m_contexts[s.context];
-    c.lookups--;
-    if (c.unstarted != 0)
-        m_startable |= context_mask{1} << s.context;
+    c.packets--;
+    c.bytes -= s.length;
+    restartable(s.context);
 }
 
 void packetizer::leave_context(std::uint16_t i) {
@@ -83,35 +102,18 @@ void packetizer::leave_lane(std::uint16_t i) {
     if (!s.in_lane)
         return;
     s.in_lane = false;
-    switch (s.at) {
-        case stage::QUEUED:
-            m_peers[s.peer].ready.remove(m_lane, i);
-            break;
-        case stage::DMA:
-            m_reading.remove(m_lane, i);
-            break;
-        default:
-            m_asking.remove(m_lane, i);
+    if (s.at == stage::DMA) {
+        drop_reads(i);
+    } else if (s.at == stage::QUEUED) {
+        peer_state& p = m_peers[s.peer];
+        p.ready.remove(m_lane, i);
+        if (--p.queued < m_params.peer_ready) {
+            m_startable |= p.waiters;
+            p.waiters = 0;
+        }
+    } else {
+        m_asking.remove(m_lane, i);
     }
-}
-
-// Gives its place at its peer to whoever waits for one.
-void packetizer::leave_peer(slot& s) {
-    if (s.peer == UNKNOWN)
-        return;
-    peer_state& p = m_peers[s.peer];
-    s.peer = UNKNOWN;
-    p.held--;
-    m_startable |= p.waiters;
-    p.waiters = 0;
-}
-
-void packetizer::end_dma(slot& s) {
-    if (!s.in_dma)
-        return;
-    s.in_dma = false;
-    m_dma_packets--;
-    m_dma_bytes -= s.length;
 }
 
 void packetizer::end_tracking(slot& s) {
