@@ -61,8 +61,13 @@ void bus_medium::run(position& p, std::uint64_t until, F on_end) const {
             rounds = static_cast<std::uint32_t>((limit - p.free) / round);
         if (rounds > 0) {
             p.free += rounds * round;
-            for (unsigned i = 0; i < count; i++)
+            unsigned end = active[count - 1];  // whose turn ends a round
+            for (unsigned i = 0; i < count; i++) {
                 p.left[active[i]] -= rounds;
+                if (active[i] <= p.last)
+                    end = active[i];
+            }
+            p.last = end;
             if (p.free >= limit)
                 continue;
         }

@@ -106,14 +106,17 @@ void memory_host::set_bus_master(bool on) {
 }
 
 void memory_host::set_attached(bool on) {
-    if (!on)
+    if (!on) {
         m_bus_master = false;
+        drop_bar_queue();
+    }
     if (control_out.size() > 0)
         control_out->set_attached(on);
 }
 
 void memory_host::reset_card() {
     m_bus_master = false;
+    drop_bar_queue();
     if (control_out.size() > 0)
         control_out->reset();
 }
@@ -242,7 +245,20 @@ tlm::tlm_sync_enum memory_host::bar_response(tlm::tlm_generic_payload& trans,
         send_bar();
         return tlm::TLM_ACCEPTED;
     }
-    bar_payload& p = static_cast<bar_payload&>(trans);
+    finish_bar(static_cast<bar_payload&>(trans));
+    return tlm::TLM_COMPLETED;
+}
+
+// What the bus has not taken yet will not be done.
+void memory_host::drop_bar_queue() {
+    for (std::size_t n = m_bar_queue.size(); n > 0; n--) {
+        bar_payload& p = *m_bar_queue.pop_front();
+        p.value = 0;
+        finish_bar(p);
+    }
+}
+
+void memory_host::finish_bar(bar_payload& p) {
     const std::uint64_t value = p.is_read() ? p.value : 0;
     const bar_done done = std::move(p.done);
     p.done = nullptr;
@@ -250,7 +266,6 @@ tlm::tlm_sync_enum memory_host::bar_response(tlm::tlm_generic_payload& trans,
     p.release();
     if (done)
         done(value);
-    return tlm::TLM_COMPLETED;
 }
 
 std::uint64_t memory_host::read(unsigned bar, std::uint64_t offset,

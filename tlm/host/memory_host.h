@@ -63,7 +63,8 @@ public:
         write_memory(address, &value, sizeof value);
     }
 
-    // The host's control of the card. Bus mastering is off at first.
+    // The host's control of the card. Bus mastering is off at first. Reset and
+    // detaching answer, undone, the BAR accesses that the bus has not taken.
     void set_bus_master(bool on);
     void set_attached(bool on);
     void reset_card();
@@ -134,6 +135,8 @@ private:
     void carry_out(tlm::tlm_generic_payload& trans);
     void access_bar(bar_payload& p);
     void send_bar();
+    void drop_bar_queue();
+    void finish_bar(bar_payload& p);
 
     const memory_host_config m_config;
     std::vector<std::uint8_t> m_region;

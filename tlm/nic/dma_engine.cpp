@@ -240,6 +240,8 @@ tlm::tlm_sync_enum dma_engine::response(tlm::tlm_generic_payload& trans,
     p.release();
     f->under_way--;
     if (f->generation != m_generation) {
+        if (f->under_way == 0)
+            f->request.keep.reset();
         wake(now_ps());  // its tags may be wanted
         return tlm::TLM_COMPLETED;
     }
@@ -295,6 +297,7 @@ void dma_engine::finish(channel& c, flight& f) {
     const drain_tracker::generation drain = f.drain;
     dma_reply answer{r.tag, f.status};
     reply_out[c.index]->try_put(answer);
+    f.request.keep.reset();  // f goes back to its pool as it is
     m_drain.end(drain);
 }
 
@@ -313,6 +316,9 @@ void dma_engine::control(control_request& request) {
 void dma_engine::reset() {
     m_generation++;
     for (channel& c : m_channels) {
+        for (std::size_t i = 0; i < c.flights.size(); i++)
+            if (c.flights[i]->under_way == 0)
+                c.flights[i]->request.keep.reset();
         c.flights.clear();
         c.next = 0;
         c.under_way = 0;
