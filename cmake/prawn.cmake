@@ -32,6 +32,9 @@ elseif(PRAWN_TSAN)
   add_link_options(-fsanitize=thread)
 endif()
 
+# Builds every test executable and nothing else.
+add_custom_target(prawn-tests)
+
 # prawn_test(NAME dir/block SOURCES a.cpp ... LIBS x ... LABEL unit TIMEOUT 60)
 # One executable per test: SystemC cannot be elaborated twice in a process.
 function(prawn_test)
@@ -46,6 +49,7 @@ function(prawn_test)
   add_executable(${target} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE prawn_warnings prawn_headers
                                           ${T_LIBS} GTest::gtest)
+  add_dependencies(prawn-tests ${target})
   add_test(NAME ${T_NAME} COMMAND ${target} ${T_ARGS})
   set_tests_properties(
     ${T_NAME} PROPERTIES LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT}

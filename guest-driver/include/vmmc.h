@@ -38,10 +38,11 @@ extern "C" {
 #define VMMC_CARD_ERROR(status) (-(4096 + (int)(status)))
 #define VMMC_CARD_STATUS(error) (-(error) > 4096 ? -(error)-4096 : 0)
 
-typedef struct vmmc vmmc_t;		  /* endpoint: one context of a card */
-typedef struct vmmc_exported vmmc_export_t; /* own buffer that others may write */
+typedef struct vmmc vmmc_t; /* endpoint: one context of a card */
+typedef struct vmmc_exported
+	vmmc_export_t; /* own buffer that others may write */
 typedef struct vmmc_imported vmmc_import_t; /* somebody's buffer we may write */
-typedef uint64_t vmmc_request_t;	  /* a send under way; 0: none */
+typedef uint64_t vmmc_request_t;	    /* a send under way; 0: none */
 
 struct vmmc_info {
 	uint32_t abi;		/* major << 16 | minor */

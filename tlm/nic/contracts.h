@@ -300,15 +300,15 @@ public:
     put_port<ack_request> ack_out{"ack_out"};
     put_port<packet_ref> mgmt_out{"mgmt_out"};
     put_port<kernel_event_request> event_out{"event_out"};
-    sc_core::sc_vector<put_port<control_request>> request_out{
-        "request_out", CONTROL_TARGETS};
+    sc_core::sc_vector<put_port<control_request>> request_out{"request_out",
+                                                              CONTROL_TARGETS};
     // Bound if FEATURES.CHECKER.
     sc_core::sc_port<grant_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> grant_out{
         "grant_out"};
     using block::block;
     virtual put_if<dma_reply>& dma_reply_in() = 0;
-    virtual put_if<peer_event>& peer_in() = 0;    // never refuses
-    virtual put_if<packet_ref>& nack_in() = 0;    // never refuses
+    virtual put_if<peer_event>& peer_in() = 0;  // never refuses
+    virtual put_if<packet_ref>& nack_in() = 0;  // never refuses
     virtual put_if<control_reply>& reply_in(unsigned target) = 0;
     // Registers of BAR 0.
     virtual void set_ring(std::uint64_t base, unsigned log2) = 0;

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds a sanitizer preset and runs its unit tests (label unit), or those
+# whose name begins with FILTER. Usage: run.sh SOURCE PRESET [FILTER]
+set -euo pipefail
+cd "$1"
+preset=$2
+filter=${3:-}
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+cmake --preset "$preset" >/dev/null
+ninja -C "build/$preset" prawn-tests | tail -n 3
+# A leak or a finding ends the test with a status of its own.
+export ASAN_OPTIONS=detect_stack_use_after_return=1:exitcode=99
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=exitcode=99:second_deadlock_stack=1
+ctest --test-dir "build/$preset" --no-tests=error --output-on-failure \
+    -j "$(nproc)" -L '^unit$' ${filter:+-R "^$filter/"} -E '^(hw|tree)/'

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for every file in the tree: licence line, format, size, words.
+
+Usage: check_style.py SOURCE. Prints one line per finding; exit status 1 if any.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MAX_LINES = 600
+SOURCE = {".cpp", ".h", ".c", ".sv", ".py", ".S", ".sh"}
+FORMATTED = {".cpp", ".h", ".c"}
+# JSON, licence texts and account files have no comments; help texts are
+# printed as they are; samples are data.
+NO_SPDX = re.compile(r"(\.json|\.cbor|\.bin|\.pcapng)$|^LICENSES/|/corpus/|"
+                     r"/image/(passwd|group)$|/help/\w+\.txt$")
+LEFT_OVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+FOREIGN = re.compile(
+    r"(?<![\w.])/(?:work|farm)/[a-z]|/tmp/bash_|\bdeb\.debian\.org|"
+    r"\bregistry\.npmjs")
+SELF = "tests/tree/check_style.py"
+
+
+def tracked(root: Path) -> list[str]:
+    out = subprocess.run(["git", "ls-files"], cwd=root, check=True,
+                         capture_output=True, text=True)
+    return [f for f in out.stdout.splitlines() if (root / f).is_file()]
+
+
+def check_file(root: Path, name: str) -> list[str]:
+    raw = (root / name).read_bytes()
+    if b"\0" in raw:
+        return []
+    text = raw.decode("utf-8", errors="replace")
+    lines = text.splitlines()
+    found = []
+    # "#!" and ".so" (manual pages) have to stand on line 1.
+    if not NO_SPDX.search(name):
+        late = bool(lines) and lines[0].startswith(("#!", ".so "))
+        if not any("SPDX-License-Identifier:" in x
+                   for x in lines[:2 if late else 1]):
+            found.append(f"{name}:1: no SPDX-License-Identifier: add it")
+    if "autogen/" in name or name == SELF:
+        return found
+    suffix = Path(name).suffix
+    if suffix in SOURCE and len(lines) > MAX_LINES:
+        found.append(f"{name}: {len(lines)} lines, at most {MAX_LINES}: "
+                     "split it by concern")
+    for number, line in enumerate(lines, 1):
+        if suffix in SOURCE and LEFT_OVER.search(line):
+            found.append(f"{name}:{number}: left-over marker: finish it")
+        if FOREIGN.search(line):
+            found.append(f"{name}:{number}: path or host of one machine: "
+                         "take it out")
+        if line != line.rstrip() and suffix in SOURCE | {".md", ".toml"}:
+            found.append(f"{name}:{number}: trailing space: take it out")
+    return found
+
+
+def check_format(root: Path, names: list[str]) -> list[str]:
+    if not shutil.which("clang-format"):
+        return ["clang-format is absent: apt-get install clang-format"]
+    files = [n for n in names
+             if Path(n).suffix in FORMATTED and "autogen/" not in n
+             # The driver follows the kernel's own tools.
+             and not n.startswith("guest-driver/kernel/")
+             and "include/uapi" not in n]
+    run = subprocess.run(["clang-format", "--dry-run", "--Werror", *files],
+                         cwd=root, capture_output=True, text=True)
+    bad = sorted({m.group(1) for m in
+                  re.finditer(r"^(\S+?):\d+:\d+: error", run.stderr, re.M)})
+    return [f"{name}: not formatted: clang-format -i {name}" for name in bad]
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = Path(sys.argv[1])
+    names = tracked(root)
+    if not names:
+        print("no tracked files: run this in a git checkout")
+        return 1
+    found = [f for name in names for f in check_file(root, name)]
+    found += check_format(root, names)
+    for line in found:
+        print(line)
+    print(f"{len(names)} files, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

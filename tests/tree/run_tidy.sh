@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# clang-tidy over the model and the device: every finding is an error.
+# Usage: run_tidy.sh SOURCE BUILD
+set -euo pipefail
+cd "$1"
+command -v clang-tidy >/dev/null || {
+    echo "clang-tidy is absent: apt-get install clang-tidy" >&2
+    exit 1
+}
+mapfile -t files < <(git ls-files 'tlm/*.cpp' 'qemu-device/*.cpp')
+((${#files[@]})) || {
+    echo "no files to check: run this in a git checkout" >&2
+    exit 1
+}
+printf '%s\0' "${files[@]}" |
+    xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p "$2"
