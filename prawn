@@ -367,19 +367,15 @@ build() { # build TARGET...
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
     mkdir -p "$OUT"
     cd "$ROOT"
-    if [[ ! -e $OUT/build.ninja || CMakePresets.json -nt $OUT/build.ninja ]]
-    then
-        quietly configure "$OUT/configure.log" cmake --preset "$PRESET"
+    local kdir jobs=()
+    kdir=/lib/modules/$(conf_value kernel)/build
+    if [[ ! -e $OUT/build.ninja || CMakePresets.json -nt $OUT/build.ninja ]] ||
+        ! grep -qxF "PRAWN_KDIR:PATH=$kdir" "$OUT/CMakeCache.txt"; then
+        quietly configure "$OUT/configure.log" \
+            cmake --preset "$PRESET" -DPRAWN_KDIR:PATH="$kdir"
     fi
-    local jobs=()
     [[ -z ${PRAWN_JOBS:-} ]] || jobs=(-j "$PRAWN_JOBS")
     quietly build "$OUT/build.log" ninja -C "$OUT" "${jobs[@]}" "$@"
-    if [[ -e guest-driver/kernel/Makefile ]]; then
-        quietly "kernel module" "$OUT/kernel.log" \
-            make -C guest-driver/kernel W=1 \
-            KDIR="/lib/modules/$(conf_value kernel)/build" \
-            OUT="$OUT/kernel/$(conf_value kernel)"
-    fi
 }
 
 prepare() { # set-up and build, one of us at a time in this tree
@@ -441,7 +437,7 @@ cmd_test() {
         esac
         shift
     done
-    prepare all
+    prepare all prawn_ko
     show ctest "${ctest[@]}"
     # Tests with guests want all cores and say so by themselves.
     exec ctest --test-dir "$OUT" --no-tests=error "${ctest[@]}" "${slow[@]}" \
@@ -449,7 +445,7 @@ cmd_test() {
 }
 
 cmd_launch() { # demo, boot, sim, bench: prawn-launch knows their options
-    local targets=(prawn-run)
+    local targets=(prawn-run prawn_ko)
     [[ $1 != bench ]] || targets+=(prawn-bench)
     prepare "${targets[@]}"
     show "$OUT/qemu-device/launcher/prawn-launch" "$@"

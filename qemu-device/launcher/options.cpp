@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include "failure.h"
 
@@ -95,8 +96,33 @@ void check_profile(options& o) {
                               o.profile, fmt::join(names, ", ")));
 }
 
+// A configuration says how many nodes there are unless --nodes does.
+void nodes_of_configuration(options& o) {
+    for (const auto& item : o.set) {
+        unsigned count = 0;
+        if (!o.nodes_given && sscanf(item.c_str(), "nodes=%u", &count) == 1)
+            o.nodes = count;
+    }
+    if (o.nodes_given || o.config.empty())
+        return;
+    try {
+        const toml::table all = toml::parse_file(o.config);
+        if (const auto* nodes = all["node"].as_array())
+            o.nodes = static_cast<unsigned>(nodes->size());
+        if (const auto count = all["nodes"].value<unsigned>())
+            o.nodes = *count;
+    } catch (const toml::parse_error& error) {
+        throw failure(EXIT_USAGE, fmt::format("{}:{}: {}", o.config,
+                                              error.source().begin.line,
+                                              error.description()));
+    }
+}
+
 void check(options& o) {
     refuse_unavailable(o);
+    if (!o.config.empty() && !std::ifstream(o.config))
+        throw failure(EXIT_USAGE, fmt::format("{}: cannot be read", o.config));
+    nodes_of_configuration(o);
     if (o.nodes < 1 || o.nodes > MAX_NODES) {
         throw failure(EXIT_USAGE, fmt::format("--nodes {}: must be 1 to {}",
                                               o.nodes, MAX_NODES));
@@ -118,9 +144,6 @@ void check(options& o) {
     if (!o.accel.empty() && o.accel != "tcg" && o.accel != "kvm") {
         throw failure(EXIT_USAGE,
                       fmt::format("--accel {}: must be tcg or kvm", o.accel));
-    }
-    if (!o.config.empty() && !std::ifstream(o.config)) {
-        throw failure(EXIT_USAGE, fmt::format("{}: cannot be read", o.config));
     }
     if (!o.share.empty() && !fs::is_directory(o.share)) {
         throw failure(EXIT_USAGE,
@@ -182,6 +205,10 @@ bool parse_options(int argc, char** argv, options& result) {
     }
     result.command = app.get_subcommands().front()->get_name();
     result.cmd_given = cmd->count() > 0;
+    if (auto* nodes =
+            app.get_subcommands().front()->get_option_no_throw("--nodes")) {
+        result.nodes_given = nodes->count() > 0;
+    }
     check(result);
     return true;
 }

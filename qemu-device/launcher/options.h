@@ -28,6 +28,7 @@ struct options {
     bool verbose = false;
 
     unsigned nodes = 2;
+    bool nodes_given = false;  // on the command line, not by a configuration
     unsigned memory_mib = 512;
     unsigned cpus = 1;
     std::string accel;

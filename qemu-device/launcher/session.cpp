@@ -59,7 +59,8 @@ command session::model_command() const {
     const auto set = [&](const std::string& item) {
         argv.insert(argv.end(), {"--set", item});
     };
-    set(fmt::format("nodes={}", m_opts.nodes));
+    if (m_opts.nodes_given || m_opts.config.empty())
+        set(fmt::format("nodes={}", m_opts.nodes));
     if (!m_opts.profile.empty())
         set("profile=" + m_opts.profile);
     for (const auto& item : m_opts.set)
@@ -68,7 +69,7 @@ command session::model_command() const {
 }
 
 fs::path session::config_file() const {
-    return m_opts.config.empty() ? m_where.root / "examples" / "default.toml"
+    return m_opts.config.empty() ? m_where.root / "examples" / "two-nodes.toml"
                                  : fs::path(m_opts.config);
 }
 
