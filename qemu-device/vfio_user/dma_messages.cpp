@@ -98,7 +98,7 @@ bool dma_messages::take_id() {
 
 void dma_messages::send_message(bool is_read, std::uint64_t address,
                                 std::uint64_t count, const std::uint8_t* data) {
-    const dma_access access{address, count};
+    const dma_transfer access{address, count};
     const std::size_t size = sizeof(header) + sizeof(access) +
                              (is_read ? 0 : static_cast<std::size_t>(count));
     const header head{m_next_id, is_read ? DMA_READ : DMA_WRITE,
@@ -131,15 +131,15 @@ int dma_messages::accept(operation& op, const header& head,
         // QEMU answers a write with the bare header.
         std::uint32_t low;
         if (head.command != (op.is_read ? DMA_READ : DMA_WRITE) ||
-            size < sizeof(dma_access))
+            size < sizeof(dma_transfer))
             return -EPROTO;
-        std::memcpy(&low, payload + offsetof(dma_access, count), sizeof(low));
+        std::memcpy(&low, payload + offsetof(dma_transfer, count), sizeof(low));
         if (low > op.piece)
             return -EPROTO;
         count = low;
     }
     if (op.is_read) {
-        if (size != sizeof(dma_access) + count)
+        if (size != sizeof(dma_transfer) + count)
             return -EPROTO;
         std::memcpy(op.data.data() + op.done, payload + data_offset(), count);
     }

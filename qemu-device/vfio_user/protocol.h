@@ -198,11 +198,11 @@ static_assert(sizeof(write_one) == 24, "wire layout");
 // first released with a 32-bit count and the data at once behind it, in a
 // message as long as this one (4 bytes at its end mean nothing); 11.1.3 has
 // what the specification says.
-struct dma_access {
+struct dma_transfer {
     std::uint64_t address;
     std::uint64_t count;
 };
-static_assert(sizeof(dma_access) == 16, "wire layout");
+static_assert(sizeof(dma_transfer) == 16, "wire layout");
 constexpr std::size_t DMA_DATA = 16;  // after the header
 constexpr std::size_t DMA_DATA_COUNT32 = 12;
 

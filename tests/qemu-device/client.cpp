@@ -235,8 +235,20 @@ std::uint64_t client::read(std::uint32_t region, std::uint64_t offset,
         static_cast<ssize_t>(FIXED))
         fail(std::string("send: ") + std::strerror(errno));
     m.value = 0;
-    if (!wait_readable(m_timeout) || !receive_exactly(&m.head, sizeof(header)))
-        fail("no reply to a read");
+    for (;;) {
+        if (!wait_readable(m_timeout) ||
+            !receive_exactly(&m.head, sizeof(header)))
+            fail("no reply to a read");
+        if ((m.head.flags & TYPE_MASK) == TYPE_REPLY)
+            break;
+        // A command of the server's came first: kept for later.
+        client_message command;
+        command.header = m.head;
+        command.payload.resize(m.head.size - sizeof(header));
+        if (!receive_exactly(command.payload.data(), command.payload.size()))
+            fail("command ends early");
+        m_commands.push_back(std::move(command));
+    }
     if (m.head.id != id || (m.head.flags & FLAG_ERROR) != 0 ||
         m.head.size != FIXED + size)
         fail("read of region " + std::to_string(region) + " failed, error " +
@@ -306,7 +318,7 @@ bool client::serve_dma(bytes& memory, std::uint64_t base, bool count32) {
     auto m = receive_command();
     if (!m)
         return false;
-    const auto access = m->as<dma_access>();
+    const auto access = m->as<dma_transfer>();
     const std::uint64_t count =
         count32 ? access.count & 0xffffffff : access.count;
     const std::size_t data = count32 ? DMA_DATA_COUNT32 : DMA_DATA;
