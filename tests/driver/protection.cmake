@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Protection tests, run by tests/e2e/protection_test.py.
 
-add_library(prawn_guest_scene STATIC hostile_raw.c protect_scene.c)
+add_library(prawn_guest_scene STATIC hostile_raw.c protect_scene.c lib_scene.c)
 set_target_properties(prawn_guest_scene PROPERTIES C_EXTENSIONS ON
                                                    POSITION_INDEPENDENT_CODE ON)
 target_compile_definitions(prawn_guest_scene PRIVATE _GNU_SOURCE)
@@ -11,6 +11,8 @@ target_include_directories(
   prawn_guest_scene PUBLIC ${CMAKE_SOURCE_DIR}/guest-driver/include
                            ${CMAKE_SOURCE_DIR}/guest-driver/include/uapi
                            ${CMAKE_SOURCE_DIR}/hw/autogen)
+
+target_link_libraries(prawn_guest_scene PUBLIC vmmc_static)
 
 foreach(
   name
