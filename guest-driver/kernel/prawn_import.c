@@ -234,7 +234,7 @@ int prawn_import(struct prawn_ctx *ctx, struct prawn_import *arg)
 	int err;
 
 	if (arg->flags || arg->rsvd || !prawn_name_ok(arg->name) ||
-	    arg->node >= pd->nodes || arg->node == pd->node)
+	    arg->node >= pd->nodes)
 		return -EINVAL;
 	err = reconcile(pd, arg->node);
 	if (err)

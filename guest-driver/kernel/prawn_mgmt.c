@@ -112,7 +112,7 @@ void prawn_mgmt_receive(struct prawn_dev *pd, u16 node, u16 epoch,
 	u32 want = sizeof(*msg);
 
 	BUILD_BUG_ON(PRAWN_MGMT_NAME_SIZE != PRAWN_NAME_SIZE);
-	if (node >= pd->nodes || node == pd->node || bytes > PRAWN_MGMT_MAX ||
+	if (node >= pd->nodes || bytes > PRAWN_MGMT_MAX ||
 	    bytes < sizeof(*msg) || msg->version != 1)
 		goto bad;
 	if (msg->type == PRAWN_MGMT_TYPE_IMPORT_REQUEST)
@@ -219,7 +219,7 @@ void prawn_ping_work(struct work_struct *work)
 	u16 node;
 
 	for (node = 0; node < pd->nodes && !prawn_usable(pd); node++)
-		if (ping_one(pd, node))
+		if (node != pd->node && ping_one(pd, node))
 			prawn_mgmt_simple(pd, node, PRAWN_MGMT_TYPE_PING, 0, 0,
 					  0, 0);
 	if (!prawn_usable(pd))
