@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The send path of the card, each block alone; then the same tests again with
 # twins, which delay and refuse at random, in front of the block's inputs.
-foreach(test opt packetizer packetizer_share)
+foreach(test opt outgoing_fifo packetizer packetizer_share)
   string(REPLACE "_share" "" block ${test})
   prawn_test(
     NAME unit/${test}

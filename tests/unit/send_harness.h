@@ -207,15 +207,17 @@ private:
 class twins
 {
 public:
-    // Replies and inputs that never refuse get twins that only delay.
+    // Replies and inputs that never refuse get twins that only delay. Depth 0:
+    // see twin; for inputs that refuse single items.
     template <typename T>
-    put_if<T>& before(put_if<T>& input, const char* name, bool may_refuse) {
+    put_if<T>& before(put_if<T>& input, const char* name, bool may_refuse,
+                      std::size_t depth = 4) {
         if (opts().twins == 0)
             return input;
         const std::uint64_t seed = opts().twins + m_resets.size();
         auto t = std::make_shared<twin<T>>(
             name, seed, sc_core::sc_time(70, sc_core::SC_NS),
-            may_refuse ? 3 : 0, may_refuse ? 4 : 1000);
+            may_refuse ? 3 : 0, may_refuse ? depth : 1000);
         t->out.bind(input);
         m_resets.push_back([t] { t->reset(); });
         return *t;
