@@ -43,6 +43,10 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#ifndef CONFIG_64BIT
+#error "prawn.ko needs 64-bit register accesses"
+#endif
+
 #include <uapi/prawn.h>
 #include "prawn_hw.h"
 #include "prawn_compat.h"
@@ -99,6 +103,10 @@ struct prawn_dev {
 	bool msix;
 	unsigned int vectors;
 	unsigned int irqs; /* handlers installed, for unwinding */
+	struct prawn_vector {
+		struct prawn_dev *pd;
+		u32 index;
+	} vector[PRAWN_VECTORS];
 
 	u64 features;
 	u32 abi;

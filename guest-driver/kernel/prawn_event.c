@@ -65,7 +65,7 @@ static void event_work(struct work_struct *work)
 
 	while (!prawn_usable(pd) && take(pd, &ev))
 		handle(pd, &ev);
-	if (!prawn_usable(pd) &&
+	if (pd->features & PRAWN_FEATURES_CHECKER_MASK && !prawn_usable(pd) &&
 	    prawn_read32(pd, PRAWN_BAR0_STATUS) & PRAWN_STATUS_CHECK_FAILED_MASK)
 		dev_err_ratelimited(&pd->pdev->dev,
 				    "the checker saw a DMA outside of the grants\n");

@@ -33,24 +33,23 @@ static void context_news(struct prawn_dev *pd, u32 vector)
 
 static irqreturn_t kernel_irq(int irq, void *data)
 {
-	kernel_news(data);
+	struct prawn_vector *vector = data;
+
+	kernel_news(vector->pd);
 	return IRQ_HANDLED;
 }
 
 static irqreturn_t context_irq(int irq, void *data)
 {
-	struct prawn_dev *pd = data;
-	u32 vector;
+	struct prawn_vector *vector = data;
 
-	for (vector = 1; vector < pd->vectors; vector++)
-		if (pci_irq_vector(pd->pdev, vector) == irq)
-			context_news(pd, vector);
+	context_news(vector->pd, vector->index);
 	return IRQ_HANDLED;
 }
 
 static irqreturn_t intx_irq(int irq, void *data)
 {
-	struct prawn_dev *pd = data;
+	struct prawn_dev *pd = ((struct prawn_vector *)data)->pd;
 	u32 cause = prawn_read32(pd, PRAWN_BAR0_INT_CAUSE);
 
 	if (!cause || cause == ~0U)
@@ -89,9 +88,11 @@ int prawn_irq_init(struct prawn_dev *pd)
 					i	  ? context_irq :
 						    kernel_irq;
 
+		pd->vector[i].pd = pd;
+		pd->vector[i].index = i;
 		err = request_irq(pci_irq_vector(pdev, i), handler,
 				  pd->msix ? 0 : IRQF_SHARED,
-				  dev_name(&pd->dev), pd);
+				  dev_name(&pd->dev), &pd->vector[i]);
 		if (err)
 			break;
 		pd->irqs++;
@@ -106,7 +107,10 @@ int prawn_irq_init(struct prawn_dev *pd)
 
 void prawn_irq_exit(struct prawn_dev *pd)
 {
-	while (pd->irqs)
-		free_irq(pci_irq_vector(pd->pdev, --pd->irqs), pd);
+	while (pd->irqs) {
+		pd->irqs--;
+		free_irq(pci_irq_vector(pd->pdev, pd->irqs),
+			 &pd->vector[pd->irqs]);
+	}
 	pci_free_irq_vectors(pd->pdev);
 }

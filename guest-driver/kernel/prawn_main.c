@@ -61,25 +61,6 @@ static void free_shared(struct prawn_dev *pd)
 	prawn_admin_exit(pd);
 }
 
-/*
- * Start a card in reset state. The first commands tell a checker of the memory
- * that the kernel itself shares with the card.
- */
-static int start(struct prawn_dev *pd)
-{
-	int err;
-
-	prawn_hw_start(pd);
-	err = prawn_grant_one(pd, PRAWN_KERNEL_CONTEXT, pd->events.dma,
-			      pd->events.size, true);
-	if (!err)
-		err = prawn_grant_one(pd, PRAWN_KERNEL_CONTEXT, pd->mgmt.dma,
-				      pd->mgmt.size, false);
-	if (err)
-		prawn_hw_stop(pd);
-	return err;
-}
-
 /* No operation is under way, none can begin: contexts, works, card. */
 static void quiesce(struct prawn_dev *pd)
 {
@@ -128,9 +109,7 @@ static int prawn_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err)
 		goto err_shared;
 	pci_set_master(pdev);
-	err = start(pd);
-	if (err)
-		goto err_master;
+	prawn_hw_start(pd);
 	err = prawn_shrinker_init(pd);
 	if (err)
 		goto err_stop;
@@ -150,8 +129,6 @@ err_stop:
 	pd->gone = true;
 	cancel_work_sync(&pd->event_work);
 	prawn_hw_stop(pd);
-err_master:
-	pci_clear_master(pdev);
 	prawn_irq_exit(pd);
 err_shared:
 	free_shared(pd);
@@ -206,7 +183,6 @@ static void prawn_reset_prepare(struct pci_dev *pdev)
 static void prawn_reset_done(struct pci_dev *pdev)
 {
 	struct prawn_dev *pd = pci_get_drvdata(pdev);
-	int err;
 
 	prawn_admin_reinit(pd);
 	pd->event_head = 0;
@@ -215,13 +191,11 @@ static void prawn_reset_done(struct pci_dev *pdev)
 	pd->mgmt_busy = 0;
 	pci_set_master(pdev);
 	WRITE_ONCE(pd->dead, false);
-	err = prawn_hw_reset(pd);
-	if (!err)
-		err = start(pd);
-	if (err) {
+	if (prawn_hw_reset(pd)) {
 		prawn_kill(pd, "does not come back from reset");
 		return;
 	}
+	prawn_hw_start(pd);
 	WRITE_ONCE(pd->resetting, false);
 	prawn_ping_start(pd);
 	dev_info(&pdev->dev, "reset; open files lost their contexts\n");
