@@ -128,7 +128,9 @@ int vmmc_export(vmmc_t *v, void *buffer, size_t length, const char *name,
 int vmmc_unexport(vmmc_export_t *e);
 
 /*
- * Next notification: 1 and *n filled; 0 none. Never a system call.
+ * Next notification: 1 and *n filled; 0 none. Never a system call, therefore
+ * blind to what only the kernel knows (VMMC_EXPORT_LOST, and VMMC_IMPORT_LOST
+ * of an import that nobody was sending to): vmmc_wait() sees that, too.
  */
 int vmmc_poll(vmmc_t *v, struct vmmc_notification *n);
 
@@ -140,7 +142,7 @@ int vmmc_wait(vmmc_t *v, struct vmmc_notification *n, int timeout_ms);
 
 /*
  * An eventfd that becomes readable when notifications may be there. After it
- * has fired: read it, vmmc_poll() until 0, then vmmc_rearm().
+ * has fired: read it, vmmc_wait() with time-out 0 until 0, then vmmc_rearm().
  */
 int vmmc_notify_fd(vmmc_t *v);
 int vmmc_rearm(vmmc_t *v);

@@ -432,8 +432,10 @@ VMMC_API int vmmc_wait(vmmc_t *v, struct vmmc_notification *n, int timeout_ms)
 		if (got)
 			break;
 		spent = clock_ns() - start;
-		if (spent >= limit)
+		if (spent >= limit) {
+			got = software_event(v, n);
 			break;
+		}
 		if (spent < SPIN_NS || sending) {
 			cpu_pause();
 			continue;
