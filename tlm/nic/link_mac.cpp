@@ -102,11 +102,16 @@ bool link_mac::send(packet_ref& item) {
     m_events.emit(event_kind::TX_BEGIN, message_of(p.head), m_tx_tag,
                   p.wire_size());
     m_tx = std::move(item);
-    m_tx_done.notify(m_rate.time(*m_tx));
+    const sc_core::sc_time length = m_rate.time(*m_tx);
+    m_tx_end = sc_core::sc_time_stamp() + length;
+    m_tx_done.notify(length);
     return true;
 }
 
 void link_mac::sent() {
+    // A reset in this very instant comes too late to cancel the event.
+    if (!m_tx || m_tx_stuck || sc_core::sc_time_stamp() < m_tx_end)
+        return;
     const packet& p = *m_tx;
     m_tx_packets++;
     m_tx_bytes += p.wire_size();

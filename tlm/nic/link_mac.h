@@ -72,6 +72,7 @@ private:
     bool m_busy_refused = false;
     packet_ref m_tx;          // being sent
     bool m_tx_stuck = false;  // sent, but the fabric refused it
+    sc_core::sc_time m_tx_end;
     std::uint64_t m_tx_tag = 0;
     sc_core::sc_event m_tx_done;
     sc_core::sc_event m_room;
