@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The send path of the card, each block alone; then the same tests again with
 # twins, which delay and refuse at random, in front of the block's inputs.
-foreach(test opt outgoing_fifo packetizer packetizer_share)
-  string(REPLACE "_share" "" block ${test})
+foreach(test opt outgoing_fifo command_queue command_queue_life packetizer
+             packetizer_share)
+  string(REGEX REPLACE "_(life|share)$" "" block ${test})
   prawn_test(
     NAME unit/${test}
     SOURCES ${test}_test.cpp

@@ -49,6 +49,9 @@ public:
 
     struct params {
         bool utlb_index = false;  // see check_command
+        // Where the indices of a context's life start: the ABI says 0; a test
+        // of their wrap cannot wait for 2^32 commands.
+        std::uint32_t first_index = 0;
     };
 
     command_queue(sc_core::sc_module_name name, const block_env& env,

@@ -154,6 +154,10 @@ std::uint16_t command_queue::enable(const control_request& r) {
     c.enabled = true;
     c.base = r.a;
     c.size = 1u << log2;
+    c.producer = m_params.first_index;
+    c.consumed = m_params.first_index;
+    c.fetched = m_params.first_index;
+    c.issued = m_params.first_index;
     return PRAWN_STATUS_OK;
 }
 
