@@ -58,6 +58,7 @@ command guest_command(const settings& where, const options& opts,
         append += " prawn_share=1";
     if (!opts.module_params.empty())
         append += " prawn_params=\"" + opts.module_params + "\"";
+    append += opts.kernel_append;
     append += guest.append;
     add({"-append", append});
 

@@ -43,6 +43,9 @@ struct options {
     std::string module_params;
     std::vector<std::string> qemu_args;
 
+    // Of no command line: more words for the guests' kernel.
+    std::string kernel_append;
+
     // demo
     bool quick = false;
 };

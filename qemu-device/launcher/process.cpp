@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +50,12 @@ std::string quoted(const std::string& word) {
     dup2(out, 1);
     dup2(log, 2);
     restore_signals();
+    if (what.cpu >= 0) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<size_t>(what.cpu), &one);
+        sched_setaffinity(0, sizeof(one), &one);
+    }
     for (const auto& [key, value] : what.environment)
         setenv(key.c_str(), value.c_str(), 1);
     std::vector<char*> argv;
@@ -66,6 +73,8 @@ std::string command::text() const {
     std::string line;
     for (const auto& [key, value] : environment)
         line += key + "=" + quoted(value) + " ";
+    if (cpu >= 0)
+        line += "taskset -c " + std::to_string(cpu) + " ";
     for (const auto& word : argv)
         line += quoted(word) + " ";
     if (!line.empty())

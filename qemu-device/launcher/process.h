@@ -19,6 +19,7 @@ namespace prawn::launch {
 struct command {
     std::vector<std::string> argv;
     std::map<std::string, std::string> environment;
+    int cpu = -1;  // the only CPU it may use; any when negative
 
     std::string text() const;  // as one would type it into a shell
 };

@@ -88,7 +88,9 @@ std::string session::profile() const {
 
 void session::start_model() {
     stage starting("start the model");
-    const command what = model_command();
+    command what = model_command();
+    what.cpu = m_cpu;
+    m_model_ready = false;
     if (!fs::exists(m_where.sim())) {
         throw failure(EXIT_SETUP, m_where.sim().string() +
                                       ": missing: the model has not "
@@ -154,8 +156,9 @@ void session::start_guests(bool shell) {
                 std::string::npos) {
             what.append = " TERM=" + name;
         }
-        const command qemu =
+        command qemu =
             guest_command(m_where, m_opts, image, what, m_dir.path());
+        qemu.cpu = m_cpu;
         show(qemu);
         m_guests.push_back(std::make_unique<guest>(m_loop, m_dir, what, qemu));
         guest& fresh = *m_guests.back();
@@ -288,8 +291,10 @@ void session::stop() {
     for (auto& which : m_guests)
         which->qemu().stop(GUEST_GRACE);
     m_guests.clear();
-    if (!m_model)
+    if (!m_model) {
+        m_stopping = false;
         return;
+    }
     // It must not wait for us to read what it says at the end.
     m_loop.forget(m_model->output());
     m_model->terminate();
@@ -302,6 +307,8 @@ void session::stop() {
     read_model();
     m_model->stop(std::chrono::milliseconds(0));
     m_model.reset();
+    m_model_log.close();
+    m_stopping = false;
 }
 
 }  // namespace prawn::launch

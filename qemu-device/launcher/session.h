@@ -31,6 +31,7 @@ public:
 
     event_loop& loop() { return m_loop; }
     const options& opts() const { return m_opts; }
+    options& change_opts() { return m_opts; }  // before the next start
     const settings& where() const { return m_where; }
     run_dir& dir() { return m_dir; }
 
@@ -58,7 +59,12 @@ public:
     void expect_power_off() { m_power_off_expected = true; }
     bool powered_off(unsigned number);
 
-    // Stops all parts in order; the destructor does, too.
+    // Model and guests that are started from now on run on this CPU only;
+    // free again when negative.
+    void pin(int cpu) { m_cpu = cpu; }
+
+    // Stops all parts in order; the destructor does, too. Parts may be
+    // started again afterwards.
     void stop();
 
 private:
@@ -70,7 +76,7 @@ private:
     void heartbeat();
     void show(const command& what) const;
 
-    const options& m_opts;
+    options m_opts;
     const settings& m_where;
     event_loop m_loop;
     run_dir m_dir;
@@ -81,6 +87,7 @@ private:
     std::vector<std::unique_ptr<guest>> m_guests;
     bool m_power_off_expected = false;
     bool m_stopping = false;
+    int m_cpu = -1;
     steady::time_point m_last_ping;
 };
 
