@@ -186,8 +186,8 @@ struct prawn_unexport {
 };
 
 /*
- * Find an export by name on another node (EINVAL for one's own) and make it a
- * destination of commands.
+ * Find an export by name on a node (one's own, too) and make it a destination
+ * of commands.
  * Waits until an export of that name exists, timeout_ms at most; 0: asks once.
  *   ENOENT     no such name there (within the time)
  *   EACCES     the exporter does not allow it

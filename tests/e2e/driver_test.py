@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""prawn.ko in one real guest, whose processes send to their own node.
+
+The programs are those of tests/driver; what they print is TAP. A program that
+was to run and printed no plan has failed.
+
+usage: driver_test.py --launch PROGRAM --root DIR --build DIR
+                      [PROGRAM...]
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ALL = "driver_uapi driver_space driver_wait driver_life".split()
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def boot(args, share):
+    inside = " ".join(args.programs)
+    return [args.launch, "--root", args.root, "--build", args.build, "boot",
+            "--nodes", "1", "--cpus", "2", "--set", "checker=true",
+            "--share", share, "--timeout", "300", "--cmd",
+            f"sh /host/driver_guest.sh {inside}"]
+
+
+def judge(text, status, programs):
+    """What is wrong, one line each."""
+    wrong = [line for line in text if re.match(r"not ok|Bail out!|# FAILED",
+                                               line)]
+    plans = sum(bool(re.match(r"1\.\.[1-9]", line)) for line in text)
+    if plans != programs:
+        wrong.append(f"{plans} programs came to their end, not {programs}")
+    if status:
+        wrong.append(f"the launcher's exit status is {status}")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--launch", required=True)
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM")
+    args = parser.parse_args()
+    args.programs = args.programs or ALL
+    with tempfile.TemporaryDirectory() as share:
+        os.chmod(share, 0o755)
+        shutil.copy(os.path.join(HERE, "driver_guest.sh"), share)
+        for name in args.programs:
+            program = os.path.join(args.build, "guest", "tests", name)
+            if not os.path.exists(program):
+                sys.exit(f"{program}: missing: build prawn-guest-tests")
+            shutil.copy(program, share)
+        text = []
+        with subprocess.Popen(boot(args, share), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, encoding="utf-8",
+                              errors="replace") as process:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                text.append(re.sub(r"^node\d+: ", "", line.rstrip("\n")))
+        wrong = judge(text, process.returncode, len(args.programs))
+    for line in wrong:
+        print("FAILED:", line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
