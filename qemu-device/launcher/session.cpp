@@ -160,26 +160,47 @@ void session::start_guests(bool shell) {
             guest_command(m_where, m_opts, image, what, m_dir.path());
         qemu.cpu = m_cpu;
         show(qemu);
-        m_guests.push_back(std::make_unique<guest>(m_loop, m_dir, what, qemu));
-        guest& fresh = *m_guests.back();
-        const auto deadline = after(MODEL_START_S);
-        while (!fresh.connect()) {
-            m_loop.run_until([] { return false; },
-                             steady::now() + std::chrono::milliseconds(10));
-            check_guest(fresh);
-            if (steady::now() > deadline) {
-                throw failure(EXIT_PART_DIED,
-                              fresh.qemu().name() + " opened no console");
-            }
-        }
+        m_guest_options.push_back(what);
+        m_guest_commands.push_back(qemu);
+        m_guests.emplace_back();
+        start_guest(k);
     }
     starting.done();
+}
+
+void session::start_guest(unsigned number) {
+    auto& fresh = m_guests.at(number);
+    fresh = std::make_unique<guest>(m_loop, m_dir, m_guest_options[number],
+                                    m_guest_commands[number]);
+    const auto deadline = after(MODEL_START_S);
+    while (!fresh->connect()) {
+        m_loop.run_until([] { return false; },
+                         steady::now() + std::chrono::milliseconds(10));
+        check_guest(*fresh);
+        if (steady::now() > deadline) {
+            throw failure(EXIT_PART_DIED,
+                          fresh->qemu().name() + " opened no console");
+        }
+    }
+}
+
+void session::kill_guest(unsigned number) {
+    m_guests.at(number)->qemu().stop(std::chrono::milliseconds(0));
+    m_guests.at(number).reset();
+}
+
+void session::restart_guest(unsigned number) {
+    if (m_guests.at(number))
+        kill_guest(number);
+    start_guest(number);
 }
 
 void session::wait_for_guests() {
     stage booting(fmt::format("boot {} guest{} (Linux {})", count(),
                               count() > 1 ? "s" : "", m_where.kernel));
     for (auto& which : m_guests) {
+        if (!which)
+            continue;
         wait([&] { return which->up(); }, m_opts.timeout_s,
              which->name() + " did not come up");
     }
@@ -200,7 +221,7 @@ void session::wait(const std::function<bool()>& done, unsigned timeout_s,
         return;
     std::string details;
     for (auto& which : m_guests) {
-        if (what.rfind(which->name(), 0) == 0)
+        if (which && what.rfind(which->name(), 0) == 0)
             details = which->last_console_lines(SHOWN_LINES);
     }
     throw failure(EXIT_PART_DIED,
@@ -212,6 +233,8 @@ void session::heartbeat() {
         return;
     m_last_ping = steady::now();
     for (auto& which : m_guests) {
+        if (!which)
+            continue;
         // KVM without all instructions passes a probe and stops later.
         const std::string log = which->qemu().last_lines(100);
         if (m_opts.accel != "kvm" ||
@@ -225,7 +248,7 @@ void session::heartbeat() {
     if (m_opts.timeout_s == 0)
         return;
     for (auto& which : m_guests) {
-        if (!which->up() || which->qemu().ended())
+        if (!which || !which->up() || which->qemu().ended())
             continue;
         which->ping();
         const auto silent = steady::now() - which->last_sign();
@@ -271,8 +294,10 @@ void session::check_guest(guest& which) {
 void session::check_parts() {
     if (m_stopping)
         return;
-    for (auto& which : m_guests)
-        check_guest(*which);
+    for (auto& which : m_guests) {
+        if (which)
+            check_guest(*which);
+    }
     if (m_model && m_model->ended()) {
         throw failure(EXIT_PART_DIED,
                       m_model->name() + " " + m_model->how_it_ended(),
@@ -286,11 +311,17 @@ bool session::powered_off(unsigned number) {
 
 void session::stop() {
     m_stopping = true;
-    for (auto& which : m_guests)
-        which->qemu().terminate();
-    for (auto& which : m_guests)
-        which->qemu().stop(GUEST_GRACE);
+    for (auto& which : m_guests) {
+        if (which)
+            which->qemu().terminate();
+    }
+    for (auto& which : m_guests) {
+        if (which)
+            which->qemu().stop(GUEST_GRACE);
+    }
     m_guests.clear();
+    m_guest_options.clear();
+    m_guest_commands.clear();
     if (!m_model) {
         m_stopping = false;
         return;

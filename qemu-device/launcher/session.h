@@ -50,6 +50,12 @@ public:
     guest& node(unsigned number) { return *m_guests.at(number); }
     unsigned count() const { return static_cast<unsigned>(m_guests.size()); }
 
+    // Kills a guest's QEMU as a power failure would, and starts it again. The
+    // model and the other guests go on.
+    void kill_guest(unsigned number);
+    void restart_guest(unsigned number);
+    pid_t model_pid() const { return m_model ? m_model->pid() : -1; }
+
     // Runs until the condition holds; a dead part throws. No limit when the
     // time-out is 0. "what" completes the sentence "... within N s".
     void wait(const std::function<bool()>& done, unsigned timeout_s,
@@ -73,6 +79,7 @@ private:
     bool read_model();
     void check_parts();
     void check_guest(guest& which);
+    void start_guest(unsigned number);
     void heartbeat();
     void show(const command& what) const;
 
@@ -84,6 +91,10 @@ private:
     bool m_model_ready = false;
     std::string m_model_said;
     std::ofstream m_model_log;
+    // How each guest was started, for a restart; a guest that was killed on
+    // purpose is empty.
+    std::vector<guest_options> m_guest_options;
+    std::vector<command> m_guest_commands;
     std::vector<std::unique_ptr<guest>> m_guests;
     bool m_power_off_expected = false;
     bool m_stopping = false;

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The demo and the model alone, as users and their scripts see them.
+
+usage: demo_test.py --launch PROGRAM --root DIR --build DIR [TEST...]
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ARGS = None
+LONG = 300
+
+
+def launch_command(*words):
+    return [ARGS.launch, "--root", ARGS.root, "--build", ARGS.build, *words]
+
+
+def run(*words):
+    return subprocess.run(launch_command(*words), capture_output=True,
+                          text=True, timeout=LONG, stdin=subprocess.DEVNULL)
+
+
+def run_directories():
+    parent = os.path.join(ARGS.root, "build", "run")
+    return set(os.listdir(parent)) if os.path.isdir(parent) else set()
+
+
+class Demo(unittest.TestCase):
+    def check(self, summary, nodes, profile):
+        self.assertEqual(summary["time_mode"], "free-running")
+        self.assertEqual(summary["profile"], profile)
+        self.assertRegex(summary["qemu"], r"^\d+\.\d+")
+        self.assertRegex(summary["kernel"], r"^\d+\.\d+.*amd64$")
+        self.assertEqual(summary["nodes"], nodes)
+        self.assertIs(summary["ok"], True)
+        tools = set()
+        peers = set()
+        for row in summary["results"]:
+            tools.add(row["tool"])
+            peers.add(row["to"])
+            self.assertEqual((row["path"], row["update"]),
+                             ("queue", "deliberate"))
+            self.assertIs(row["verified"], True)
+            self.assertGreater(row["iterations"], 0)
+            for side in ("model", "wall"):
+                if row["tool"] == "vmmc_lat":
+                    ns = row[side]["ns"]
+                    self.assertEqual(list(ns), ["min", "median", "p99",
+                                                "max"])
+                    self.assertGreater(ns["min"], 0)
+                    self.assertLessEqual(ns["min"], ns["median"])
+                    self.assertLessEqual(ns["median"], ns["p99"])
+                    self.assertLessEqual(ns["p99"], ns["max"])
+                else:
+                    self.assertGreater(row[side]["MBps"], 0)
+        self.assertEqual(tools, {"vmmc_lat", "vmmc_bw"})
+        self.assertEqual(peers, set(range(1, nodes)))
+
+    def test_two_guests(self):
+        before = run_directories()
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "out.json")
+            result = run("demo", "--quick", "--json", file)
+            self.assertEqual(result.returncode, 0,
+                             result.stdout + result.stderr)
+            with open(file) as text:
+                self.check(json.load(text), 2, "pcie-gen3")
+        self.assertIn("Model time", result.stdout)
+        self.assertIn("Wall-clock time", result.stdout)
+        self.assertIn("Every byte was verified", result.stdout)
+        self.assertEqual(run_directories() - before, set())
+
+    def test_other_profile_and_output(self):
+        result = run("demo", "--quick", "--profile", "shrimp-1996",
+                     "--verbose", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.check(json.loads(result.stdout), 2, "shrimp-1996")
+        self.assertRegex(result.stderr, r"(?m)^\+ .*prawn-sim .*--run-dir")
+        self.assertEqual(
+            len(re.findall(r"(?m)^\+ .*vfio-user-pci", result.stderr)), 2)
+
+    def test_three_guests(self):
+        result = run("demo", "--quick", "--nodes", "3", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.check(json.loads(result.stdout), 3, "pcie-gen3")
+
+    def test_bad_configuration_is_one_line(self):
+        result = run("demo", "--set", "blocks.utlb.entires=64")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("entires", result.stderr)
+
+
+class Sim(unittest.TestCase):
+    def test_alone_until_interrupted(self):
+        process = subprocess.Popen(
+            launch_command("sim", "--set", "nodes=3"), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        line = process.stdout.readline()
+        while line and line != "ready\n":
+            line = process.stdout.readline()
+        self.assertEqual(line, "ready\n")
+        end = time.monotonic() + 20
+        socket = None
+        while not socket and time.monotonic() < end:
+            text = process.stderr.readline()
+            socket = re.search(r'"path":"([^"]*)/node0.sock"', text)
+        directory = socket.group(1)
+        self.assertEqual(
+            sorted(n for n in os.listdir(directory) if n.endswith(".sock")),
+            ["node0.sock", "node1.sock", "node2.sock"])
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=30), 0)
+        process.stdout.close()
+        process.stderr.close()
+        self.assertFalse(os.path.exists(directory))
+
+
+def main():
+    global ARGS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--launch", required=True)
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--build", required=True)
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], "-v", *rest])
+
+
+if __name__ == "__main__":
+    main()
