@@ -134,8 +134,6 @@ std::map<std::string, setter> make_schema() {
         {"hardwired"}, {"firmware"}, [](auto& c) -> auto& { return c.engine; });
     s["profile"] = text([](auto& c) -> auto& { return c.profile; });
     s["checker"] = flag([](auto& c) -> auto& { return c.checker; });
-    s["spin_us"] = number(
-        0, 1000, [](auto& c) -> auto& { return c.spin_us; });
     s["nodes"] = number(
         1, PRAWN_MAX_NODES, [](auto& c) -> auto& { return c.fabric.nodes; });
     s["fabric.topology"] = choice(

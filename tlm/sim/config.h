@@ -33,7 +33,6 @@ struct sim_config {
     std::string profile = "pcie-gen3";  // name or path as it was given
     std::string engine = "hardwired";
     bool checker = false;  // compare every DMA with the kernel's grants
-    unsigned spin_us = 0;  // how long an idle model looks for more work
 
     fabric_config fabric;
     host_bus_config host;

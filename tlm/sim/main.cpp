@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// prawn-sim: the model behind vfio-user sockets, until it is told to stop.
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <systemc>
+
+#include "qemu-device/bridge/bridge.h"
+#include "sim/cluster.h"
+#include "sim/config.h"
+
+namespace prawn {
+
+namespace {
+
+struct options {
+    std::string config;
+    std::string run_dir = ".";
+    std::vector<std::string> changes;
+    trace_files trace;
+    std::string json;
+    bool quiet = false;
+};
+
+// Ends the simulation on the SystemC thread, whoever asks.
+class stopper final : public sc_core::sc_module
+{
+public:
+    explicit stopper(sc_core::sc_module_name name) : sc_core::sc_module(name) {
+        SC_HAS_PROCESS(stopper);
+        SC_METHOD(stop);
+        dont_initialize();
+        sensitive << m_waker.woken();
+    }
+    void request() { m_waker.wake(); }
+
+private:
+    void stop() { sc_core::sc_stop(); }
+    kernel_waker m_waker{"waker"};
+};
+
+// SIGTERM, SIGINT and SIGHUP, which no other thread takes.
+class signal_thread
+{
+public:
+    // Before any thread is started: they inherit the mask.
+    static sigset_t block() {
+        sigset_t set;
+        sigemptyset(&set);
+        for (int s : {SIGTERM, SIGINT, SIGHUP})
+            sigaddset(&set, s);
+        pthread_sigmask(SIG_BLOCK, &set, nullptr);
+        std::signal(SIGPIPE, SIG_IGN);
+        return set;
+    }
+    signal_thread(const sigset_t& set, stopper& end) :
+        m_thread([set, &end] {
+            int number = 0;
+            sigwait(&set, &number);
+            end.request();
+        }) {}
+    ~signal_thread() {
+        pthread_kill(m_thread.native_handle(), SIGTERM);
+        m_thread.join();
+    }
+
+private:
+    std::thread m_thread;
+};
+
+void write_counters(const cluster& model, const options& o) {
+    if (!o.quiet)
+        model.write_table(std::cout);
+    if (o.json.empty())
+        return;
+    std::ofstream out(o.json);
+    model.write_json(out);
+    out.flush();
+    if (!out)
+        throw std::runtime_error(o.json +
+                                 ": cannot be written; choose another "
+                                 "place for --json");
+}
+
+int simulate(const options& o) {
+    sim_config config = load_config(o.config, o.changes);
+    const auto override_with = [](std::string& key, const std::string& file) {
+        if (!file.empty())
+            key = file;
+    };
+    override_with(config.trace.pcapng, o.trace.pcapng);
+    override_with(config.trace.perfetto, o.trace.perfetto);
+    override_with(config.trace.csv, o.trace.csv);
+    std::filesystem::create_directories(o.run_dir);
+
+    const sigset_t signals = signal_thread::block();
+    event_log log;
+    const observation views(log, config.trace,
+                            "profile " + config.profile + ", " + config.time);
+    cluster model("model", config, &log);
+    stopper end("stopper");
+    std::vector<std::unique_ptr<bridge>> bridges;
+    vfio_user::server server;  // stops before the bridges go
+    for (unsigned k = 0; k < model.nodes(); k++) {
+        const std::string name = "node" + std::to_string(k);
+        bridges.push_back(std::make_unique<bridge>((name + "_host").c_str()));
+        bridge& host = *bridges.back();
+        host_bus& bus = model.at(k).bus;
+        host.bar_out.bind(bus.bar_in);
+        bus.dma_out.bind(host.dma_in);
+        bus.interrupt_out.bind(host.interrupt_in);
+        host.control_out.bind(bus.control_in);
+        std::string socket = config.nodes[k].socket;
+        if (socket.empty())
+            socket = o.run_dir + "/" + name + ".sock";
+        host.attach(server, server.add_endpoint(socket, host));
+    }
+    // Elaborated before the first client can come.
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    server.start();
+    const signal_thread signal_taker(signals, end);
+    std::cout << "ready" << std::endl;
+    sc_core::sc_start();
+    server.stop();
+    write_counters(model, o);
+    return model.failures().empty() ? 0 : 3;
+}
+
+}  // namespace
+
+int simulator(int argc, char** argv) {
+    options o;
+    CLI::App app(
+        "The model of a cluster of Prawn cards, one vfio-user socket for each: "
+        "DIR/node<k>.sock. Prints \"ready\" when all of them listen, runs "
+        "until SIGTERM or SIGINT, then prints the counters.",
+        "prawn-sim");
+    app.add_option("CONFIG", o.config,
+                   "configuration (TOML); without it, the defaults");
+    app.add_option("--run-dir", o.run_dir, "where the sockets are made")
+        ->capture_default_str();
+    app.add_option("--set", o.changes,
+                   "KEY=VALUE of the configuration; may be repeated")
+        ->allow_extra_args(false);
+    app.add_option("--pcap", o.trace.pcapng, "write the packets (pcapng)");
+    app.add_option("--perfetto", o.trace.perfetto, "write a Perfetto trace");
+    app.add_option("--csv", o.trace.csv, "write every event");
+    app.add_option("--json", o.json, "write the counters at the end");
+    app.add_flag("--quiet", o.quiet, "do not print the counters at the end");
+    app.footer(
+        "Exit status: 0 stopped as asked, 1 wrong use or configuration, 3 the "
+        "checker (checker = true) saw DMA outside of the kernel's grants.");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 1;
+    }
+    try {
+        return simulate(o);
+    } catch (const std::exception& e) {
+        std::cerr << "prawn-sim: " << e.what() << std::endl;
+        return 1;
+    }
+}
+
+}  // namespace prawn
+
+int sc_main(int argc, char** argv) {
+    sc_core::sc_report_handler::set_actions(sc_core::SC_INFO,
+                                            sc_core::SC_DO_NOTHING);
+    return prawn::simulator(argc, argv);
+}
+
+// Instead of the library's: without its banner.
+int main(int argc, char** argv) {
+    setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
+    return sc_core::sc_elab_and_sim(argc, argv);
+}
