@@ -45,7 +45,7 @@ bridge::bridge(sc_core::sc_module_name name) :
     dma_in.bind(m_dma_end);
     bar_out.bind(m_bar_end);
     interrupt_in.bind(*this);
-    SC_METHOD(woken);
+    SC_METHOD(take);
     dont_initialize();
     sensitive << m_waker.woken() << m_again;
 }
@@ -151,7 +151,7 @@ void bridge::message_done(const std::shared_ptr<message>& m) {
 
 // -- SystemC thread ---------------------------------------------------------
 
-void bridge::woken() {
+void bridge::take() {
     m_stats.wakeups++;
     {
         const std::lock_guard<std::mutex> hold(m_mutex);

@@ -135,7 +135,7 @@ private:
     void message_done(const std::shared_ptr<message>& m);
 
     // SystemC thread.
-    void woken();
+    void take();
     void pump();
     void execute(request& r);
     void send_access(const request& r);
