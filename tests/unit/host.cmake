@@ -4,12 +4,12 @@ foreach(test bus_medium host_bus grant_checker profile)
   prawn_test(
     NAME unit/${test}
     SOURCES ${test}_test.cpp main.cpp
-    LIBS prawn_host prawn_dma_engine
+    LIBS prawn_dma_engine prawn_host
     LABEL unit
     TIMEOUT 60
     ARGS ${CMAKE_SOURCE_DIR}/profiles)
 endforeach()
-foreach(test dma_engine)
+foreach(test dma_engine utlb utlb_race utlb_cache)
   prawn_test(
     NAME unit/${test}
     SOURCES ${test}_test.cpp main.cpp

@@ -221,6 +221,7 @@ void utlb::reset() {
     m_free_waiters.clear();
     for (std::size_t i = m_waiters.size(); i-- > 0;)
         m_free_waiters.push_back(static_cast<std::uint32_t>(i));
+    m_again_first = m_again_last = NO_WAITER;
     m_parked = 0;
     m_last_parked = PRAWN_CONTEXTS - 1;
     m_steps.clear();

@@ -31,8 +31,10 @@ struct utlb_config {
 // one of its line if there is one, else for a free one (contexts in turn).
 // A walk takes STEP_CYCLES after each DMA answer; filling takes the pipeline
 // one cycle an entry.
-// What is not valid is never cached: the next lookup walks again. So does a
-// lookup for writing that finds an entry for reading only.
+// What is not valid is never cached: the next lookup walks again, also if it
+// joined a walk whose last read had been sent before. So does a lookup for
+// writing that finds an entry for reading only. A mapping may thus get more
+// rights without an INVALIDATE.
 // A port takes LIMIT unanswered requests of each context, whatever the others
 // have there.
 //
@@ -93,6 +95,7 @@ private:
     struct waiter {
         utlb_request request;
         std::uint32_t next = NO_WAITER;
+        std::uint32_t joined = 0;  // reads that its walk had sent by then
         std::uint8_t port = 0;
     };
     struct context_state {
@@ -133,6 +136,7 @@ private:
 
     // utlb_miss.cpp
     void miss(input& p, const utlb_request& request);
+    void place(std::uint32_t w);
     void assign(std::uint32_t w);
     void serve_parked();
     void walk_done(utlb_walker::walk& w, std::uint16_t status,
@@ -172,6 +176,7 @@ private:
 
     std::vector<waiter> m_waiters;
     std::vector<std::uint32_t> m_free_waiters;
+    std::uint32_t m_again_first = NO_WAITER, m_again_last = NO_WAITER;
     std::uint64_t m_parked = 0;  // bit per context that waits for a walk
     unsigned m_last_parked = PRAWN_CONTEXTS - 1;
     ring<late_step> m_steps;

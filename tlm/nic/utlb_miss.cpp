@@ -25,12 +25,19 @@ void utlb::append(std::uint32_t& first, std::uint32_t& last, std::uint32_t w) {
 }
 
 void utlb::miss(input& p, const utlb_request& request) {
-    const std::uint64_t line = m_walker.line_of(request.va >> PRAWN_PAGE_SHIFT);
-    const std::uint32_t w = take_waiter(p, request);
-    const int walk = m_walker.find(request.context, line);
-    if (walk != utlb_walker::NONE) {
+    place(take_waiter(p, request));
+}
+
+// With the walk of its line, or with a new one, or where it waits for one.
+void utlb::place(std::uint32_t w) {
+    const utlb_request& request = m_waiters[w].request;
+    const int i = m_walker.find(
+        request.context, m_walker.line_of(request.va >> PRAWN_PAGE_SHIFT));
+    if (i != utlb_walker::NONE) {
+        utlb_walker::walk& walk = m_walker.at(i);
         m_merged++;
-        append(m_walker.at(walk).first, m_walker.at(walk).last, w);
+        m_waiters[w].joined = walk.reads;
+        append(walk.first, walk.last, w);
     } else if (!m_walker.full()) {
         assign(w);
     } else {
@@ -49,6 +56,8 @@ void utlb::assign(std::uint32_t w) {
                        m_contexts[c].table);
     utlb_walker::walk& walk = m_walker.at(i);
     walk.first = walk.last = w;
+    m_waiters[w].next = NO_WAITER;
+    m_waiters[w].joined = 0;
     walk.number = m_walk_number++;
     m_walks.add(c);
     m_directory_hits.set(m_walker.directory_hits());
@@ -78,13 +87,7 @@ void utlb::serve_parked() {
             m_free_waiters.push_back(w);
             continue;
         }
-        const int walk = m_walker.find(request.context, m_walker.line_of(page));
-        if (walk == utlb_walker::NONE) {
-            assign(w);
-        } else {
-            m_merged++;
-            append(m_walker.at(walk).first, m_walker.at(walk).last, w);
-        }
+        place(w);
     }
 }
 
@@ -95,26 +98,34 @@ void utlb::walk_done(utlb_walker::walk& w, std::uint16_t status,
                   status);
     const std::uint32_t first = w.first;
     w.first = w.last = NO_WAITER;
-    if (status != PRAWN_STATUS_OK || !entries) {
-        answer_all(first, status != PRAWN_STATUS_OK ? status
-                                                    : PRAWN_STATUS_NOT_PINNED);
+    if (status != PRAWN_STATUS_OK) {
+        answer_all(first, status);
         return;
     }
-    std::uint32_t wanted = 0;
-    for (std::uint32_t i = first; i != NO_WAITER; i = m_waiters[i].next)
-        wanted |=
-            1U << ((m_waiters[i].request.va >> PRAWN_PAGE_SHIFT) - w.page);
-    fill(w, wanted, entries);
+    if (entries) {
+        std::uint32_t wanted = 0;
+        for (std::uint32_t i = first; i != NO_WAITER; i = m_waiters[i].next)
+            wanted |=
+                1U << ((m_waiters[i].request.va >> PRAWN_PAGE_SHIFT) - w.page);
+        fill(w, wanted, entries);
+    }
     for (std::uint32_t i = first; i != NO_WAITER;) {
+        const std::uint32_t next = m_waiters[i].next;
         const utlb_request request = m_waiters[i].request;
         input& p = m_ports[m_waiters[i].port];
-        m_free_waiters.push_back(i);
-        i = m_waiters[i].next;
         const std::uint64_t entry =
-            entries[(request.va >> PRAWN_PAGE_SHIFT) - w.page];
-        if (!answer_from(entry, p, request))
+            entries ? entries[(request.va >> PRAWN_PAGE_SHIFT) - w.page] : 0;
+        if (answer_from(entry, p, request)) {
+            m_free_waiters.push_back(i);
+        } else if (m_waiters[i].joined == w.reads) {
+            // What was read may be older than the question.
+            append(m_again_first, m_again_last, i);
+        } else {
+            m_free_waiters.push_back(i);
             answer(p, request,
                    entry ? PRAWN_STATUS_NOT_WRITABLE : PRAWN_STATUS_NOT_PINNED);
+        }
+        i = next;
     }
 }
 
@@ -167,8 +178,14 @@ void utlb::answer_all(std::uint32_t first, std::uint16_t status) {
 
 void utlb::step() {
     const std::uint64_t now = now_ps();
-    while (!m_steps.empty() && m_steps.front().at <= now)
+    while (!m_steps.empty() && m_steps.front().at <= now) {
         m_walker.step(m_steps.pop_front().walk);
+        while (m_again_first != NO_WAITER) {
+            const std::uint32_t w = m_again_first;
+            m_again_first = m_waiters[w].next;
+            place(w);
+        }
+    }
     serve_parked();
     if (!m_steps.empty())
         m_step_due.notify(

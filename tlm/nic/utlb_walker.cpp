@@ -81,6 +81,7 @@ int utlb_walker::start(std::uint16_t context, std::uint64_t line,
     w.page = line;
     w.root = root;
     w.cancelled = false;
+    w.reads = 0;
     begin(w);
     send(static_cast<int>(i));
     return static_cast<int>(i);
@@ -141,6 +142,7 @@ void utlb_walker::send_unsent() {
             m_reads.end(w.drain);
             return;
         }
+        w.reads++;
         m_unsent.pop_front();
     }
 }

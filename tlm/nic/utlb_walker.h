@@ -33,6 +33,7 @@ public:
         // Of the caller: its waiters.
         std::uint32_t first = 0, last = 0;
         std::uint64_t number = 0;  // for the event stream
+        std::uint32_t reads = 0;   // sent so far
 
     private:
         friend class utlb_walker;
