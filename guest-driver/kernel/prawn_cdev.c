@@ -398,11 +398,18 @@ static const struct file_operations prawn_fops = {
 	.llseek = noop_llseek,
 };
 
+static void minor_put(struct prawn_dev *pd)
+{
+	if (pd->minor >= 0)
+		ida_free(&prawn_minors, pd->minor);
+	pd->minor = -1;
+}
+
 static void dev_release(struct device *dev)
 {
 	struct prawn_dev *pd = container_of(dev, struct prawn_dev, dev);
 
-	ida_free(&prawn_minors, pd->minor);
+	minor_put(pd);
 	xa_destroy(&pd->exports);
 	xa_destroy(&pd->imports);
 	pci_dev_put(pd->pdev);
@@ -460,9 +467,11 @@ int prawn_dev_publish(struct prawn_dev *pd)
 	return cdev_device_add(&pd->cdev, &pd->dev);
 }
 
+/* The number is free again, though old files may still be open. */
 void prawn_dev_unpublish(struct prawn_dev *pd)
 {
 	cdev_device_del(&pd->cdev, &pd->dev);
+	minor_put(pd);
 }
 
 int prawn_cdev_register(void)

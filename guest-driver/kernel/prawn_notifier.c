@@ -181,27 +181,50 @@ static bool same_page(struct prawn_ctx *ctx, unsigned long va,
 	return now == page;
 }
 
-/* op_lock, mm held. Looks after the pages that the notifier had doubts about. */
+/* table_lock. Takes the doubt about a page back; NULL if there was none. */
+static struct page *clear_doubt(struct prawn_chunk *chunk, unsigned int i)
+{
+	struct prawn_rec *rec = &chunk->rec[i];
+
+	if (!(rec->flags & PRAWN_REC_VERIFY))
+		return NULL;
+	rec->flags &= ~PRAWN_REC_VERIFY;
+	chunk->verify--;
+	chunk->ctx->verified++;
+	return rec->page;
+}
+
+/*
+ * op_lock, mm held. Looks after the pages that the notifier had doubts about.
+ * It is called before the change happens; mmu_interval_read_begin waits until
+ * it has happened. Something new in the meantime raises the doubt again.
+ */
 static void verify_chunk(struct prawn_chunk *chunk)
 {
 	struct prawn_ctx *ctx = chunk->ctx;
 	unsigned int i;
 
 	for (i = 0; READ_ONCE(chunk->verify) && i < PRAWN_CHUNK_PAGES; i++) {
-		struct prawn_rec *rec = &chunk->rec[i];
 		unsigned long va = chunk->start + i * PAGE_SIZE;
-		struct page *page = NULL;
+		unsigned long seq;
+		struct page *page;
 
-		mutex_lock(&ctx->table_lock);
-		if (rec->flags & PRAWN_REC_VERIFY) {
-			rec->flags &= ~PRAWN_REC_VERIFY;
-			chunk->verify--;
-			page = rec->page;
-			ctx->verified++;
-		}
-		mutex_unlock(&ctx->table_lock);
-		if (!page || same_page(ctx, va, page))
+		if (!(READ_ONCE(chunk->rec[i].flags) & PRAWN_REC_VERIFY))
 			continue;
+		seq = mmu_interval_read_begin(&chunk->notifier);
+		mutex_lock(&ctx->table_lock);
+		page = clear_doubt(chunk, i);
+		mutex_unlock(&ctx->table_lock);
+		if (!page || same_page(ctx, va, page)) {
+			if (!mmu_interval_check_retry(&chunk->notifier, seq))
+				continue;
+			/* An invalidation that is not over may be about it. */
+			mutex_lock(&ctx->table_lock);
+			suspect(chunk, i, i);
+			mutex_unlock(&ctx->table_lock);
+			schedule_work(&ctx->reap_work);
+			continue;
+		}
 		/* Only we unpin, under op_lock: the record is still the same. */
 		mutex_lock(&ctx->table_lock);
 		prawn_zap(chunk, i, i, true);

@@ -316,6 +316,7 @@ static void counters(void)
 		}
 	EXPECT(n[0] > 0 && n[1] > 0, "%u and %u counters", n[0], n[1]);
 	arg.scope = 0;
+	arg.index = n[0];
 	EXPECT_EQ(raw_ioctl(r.fd, PRAWN_IOC_COUNTER, &arg), -ENOENT);
 	arg.scope = 2;
 	EXPECT_EQ(raw_ioctl(r.fd, PRAWN_IOC_COUNTER, &arg), -EINVAL);

@@ -20,11 +20,11 @@ ALL = "driver_uapi driver_space driver_wait driver_life".split()
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def boot(args, share):
+def boot(args, share, config):
     inside = " ".join(args.programs)
     return [args.launch, "--root", args.root, "--build", args.build, "boot",
-            "--nodes", "1", "--cpus", "2", "--set", "checker=true",
-            "--share", share, "--timeout", "300", "--cmd",
+            "--config", config, "--cpus", "2", "--share", share,
+            "--timeout", "300", "--cmd",
             f"sh /host/driver_guest.sh {inside}"]
 
 
@@ -48,8 +48,12 @@ def main():
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     args = parser.parse_args()
     args.programs = args.programs or ALL
-    with tempfile.TemporaryDirectory() as share:
-        os.chmod(share, 0o755)
+    with tempfile.TemporaryDirectory() as directory:
+        config = os.path.join(directory, "one-node.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("nodes = 1\nchecker = true\n")
+        share = os.path.join(directory, "share")
+        os.mkdir(share, 0o755)
         shutil.copy(os.path.join(HERE, "driver_guest.sh"), share)
         for name in args.programs:
             program = os.path.join(args.build, "guest", "tests", name)
@@ -57,7 +61,7 @@ def main():
                 sys.exit(f"{program}: missing: build prawn-guest-tests")
             shutil.copy(program, share)
         text = []
-        with subprocess.Popen(boot(args, share), stdout=subprocess.PIPE,
+        with subprocess.Popen(boot(args, share, config), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, encoding="utf-8",
                               errors="replace") as process:
