@@ -21,13 +21,22 @@ int run(const options& opts) {
     const settings where = load_settings(opts);
     session parts(opts, where);
     try {
+        int status = EXIT_OK;
         if (opts.command == "boot")
-            return run_boot(parts);
-        if (opts.command == "demo")
-            return run_demo(parts);
-        if (opts.command == "sim")
-            return run_sim(parts);
-        return run_bench(parts);
+            status = run_boot(parts);
+        else if (opts.command == "demo")
+            status = run_demo(parts);
+        else if (opts.command == "sim")
+            status = run_sim(parts);
+        else
+            status = run_bench(parts);
+        parts.stop();
+        if (status == EXIT_OK && parts.checker_failed()) {
+            throw failure(EXIT_CHECK_FAILED,
+                          "the card touched memory that no kernel granted "
+                          "(--verbose shows which)");
+        }
+        return status;
     } catch (const failure& error) {
         if (error.code() != EXIT_PART_DIED)
             throw;

@@ -24,6 +24,9 @@ constexpr auto GUEST_GRACE = std::chrono::milliseconds(2000);
 // The model writes its counters and traces at the end of a run.
 constexpr auto MODEL_GRACE = std::chrono::milliseconds(10000);
 constexpr unsigned MODEL_START_S = 30;
+// Exit statuses of prawn-sim.
+constexpr int MODEL_USAGE = 1;
+constexpr int MODEL_CHECKER = 3;
 constexpr auto PING_EVERY = std::chrono::seconds(5);
 
 steady::time_point after(unsigned seconds) {
@@ -54,7 +57,9 @@ void session::show(const command& what) const {
 command session::model_command() const {
     command result{{m_where.sim().string()}, {}};
     auto& argv = result.argv;
-    argv.push_back(config_file().string());
+    // Without a file the model has defaults: examples/default.toml shows them.
+    if (!m_opts.config.empty())
+        argv.push_back(m_opts.config);
     argv.insert(argv.end(), {"--run-dir", m_dir.path().string()});
     const auto set = [&](const std::string& item) {
         argv.insert(argv.end(), {"--set", item});
@@ -65,12 +70,12 @@ command session::model_command() const {
         set("profile=" + m_opts.profile);
     for (const auto& item : m_opts.set)
         set(item);
+    if (m_opts.command == "sim" && !m_opts.json.empty()) {
+        const bool standard = m_opts.json == "-";
+        argv.insert(argv.end(),
+                    {"--json", standard ? "/dev/stdout" : m_opts.json});
+    }
     return result;
-}
-
-fs::path session::config_file() const {
-    return m_opts.config.empty() ? m_where.root / "examples" / "two-nodes.toml"
-                                 : fs::path(m_opts.config);
 }
 
 std::string session::profile() const {
@@ -80,9 +85,11 @@ std::string session::profile() const {
         if (item.rfind("profile=", 0) == 0)
             return fs::path(item.substr(8)).stem();
     }
-    const toml::parse_result parsed = toml::parse_file(config_file().string());
-    if (const auto name = parsed["profile"].value<std::string>())
-        return fs::path(*name).stem();
+    if (!m_opts.config.empty()) {
+        const toml::table all = toml::parse_file(m_opts.config);
+        if (const auto name = all["profile"].value<std::string>())
+            return fs::path(*name).stem();
+    }
     return "pcie-gen3";
 }
 
@@ -299,6 +306,12 @@ void session::check_parts() {
             check_guest(*which);
     }
     if (m_model && m_model->ended()) {
+        const int status = m_model->wait_status();
+        if (!m_model_ready && WIFEXITED(status) &&
+            WEXITSTATUS(status) == MODEL_USAGE) {
+            // It has said what is wrong with its configuration, in one line.
+            throw failure(EXIT_USAGE, m_model->last_lines(1));
+        }
         throw failure(EXIT_PART_DIED,
                       m_model->name() + " " + m_model->how_it_ended(),
                       m_model->last_lines(SHOWN_LINES));
@@ -337,6 +350,9 @@ void session::stop() {
     }
     read_model();
     m_model->stop(std::chrono::milliseconds(0));
+    m_checker_failed = m_checker_failed ||
+                       (WIFEXITED(m_model->wait_status()) &&
+                        WEXITSTATUS(m_model->wait_status()) == MODEL_CHECKER);
     m_model.reset();
     m_model_log.close();
     m_stopping = false;

@@ -45,7 +45,9 @@ public:
 
     // What the model prints, line by line; it ends with its counters.
     std::function<void(const std::string& line)> on_model_line;
-    bool model_ended() { return !m_model || m_model->ended(); }
+
+    // After stop(): whether the model has seen a DMA that no kernel granted.
+    bool checker_failed() const { return m_checker_failed; }
 
     guest& node(unsigned number) { return *m_guests.at(number); }
     unsigned count() const { return static_cast<unsigned>(m_guests.size()); }
@@ -74,7 +76,6 @@ public:
     void stop();
 
 private:
-    std::filesystem::path config_file() const;
     command model_command() const;
     bool read_model();
     void check_parts();
@@ -99,6 +100,7 @@ private:
     bool m_power_off_expected = false;
     bool m_stopping = false;
     int m_cpu = -1;
+    bool m_checker_failed = false;
     steady::time_point m_last_ping;
 };
 

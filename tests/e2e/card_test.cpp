@@ -46,6 +46,13 @@ protected:
         run->wait_for_guests();
     }
 
+    void TearDown() override {
+        if (!run)
+            return;
+        run->stop();
+        EXPECT_FALSE(run->checker_failed());
+    }
+
     std::shared_ptr<guest_job> finished(std::shared_ptr<guest_job> job) {
         run->wait([&] { return job->done; }, TIMEOUT_S, "a command");
         return job;
