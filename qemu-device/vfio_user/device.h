@@ -117,8 +117,8 @@ public:
     virtual void dma_map(std::shared_ptr<memory_region> region) = 0;
 
     /// The region goes away. The device removes it from its guest_memory,
-    /// finishes or cancels the DMA that still touches it, lets go of the
-    /// pointer, and then calls server::complete(token, 0), once for every
+    /// finishes or cancels the DMA that still touches it, lets go of every
+    /// copy of the pointer (so move the argument), and then calls server::complete(token, 0), once for every
     /// call (an unmap of everything hands the same token over once for each
     /// region). The memory stays mapped until then. The drain must not wait
     /// for anything the guest does: the guest may wait for the answer with

@@ -39,8 +39,11 @@ using jump_buffer = void* [5];
 
 struct guard {
     jump_buffer environment;
-    const std::uint8_t* first[2];
+    const std::uint8_t* first[2];  ///< destination and source
     const std::uint8_t* last[2];
+    std::uint8_t* destination;
+    const std::uint8_t* source;
+    std::size_t length;
 };
 
 thread_local guard* t_guard = nullptr;
@@ -149,16 +152,18 @@ __attribute__((noinline)) bool run_guarded(void* destination,
                                            const void* source,
                                            std::size_t length) {
     guard g;
-    g.first[0] = static_cast<const std::uint8_t*>(destination);
+    g.destination = static_cast<std::uint8_t*>(destination);
+    g.source = static_cast<const std::uint8_t*>(source);
+    g.length = length;
+    g.first[0] = g.destination;
     g.last[0] = g.first[0] + length;
-    g.first[1] = static_cast<const std::uint8_t*>(source);
+    g.first[1] = g.source;
     g.last[1] = g.first[1] + length;
     if (PRAWN_SET_JUMP(g.environment) != 0)
         return false;
     t_guard = &g;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    COPY(static_cast<std::uint8_t*>(destination),
-         static_cast<const std::uint8_t*>(source), length);
+    COPY(g.destination, g.source, g.length);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     t_guard = nullptr;
     return true;

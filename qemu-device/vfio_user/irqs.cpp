@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace prawn {
@@ -125,7 +126,7 @@ void irqs::reset() {
     m_intx_level = false;
     for (std::uint64_t& bits : m_pending)
         bits = 0;
-    std::memset(m_table.data(), 0, m_table.size());
+    std::fill(m_table.begin(), m_table.end(), std::uint8_t{0});
     for (std::size_t i = 0; i < m_msix.size(); i++) {
         m_table[i * ENTRY_SIZE + ENTRY_CONTROL] = ENTRY_MASKED;
         m_msix[i].table_written = false;

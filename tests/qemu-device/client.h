@@ -24,8 +24,9 @@ using bytes = std::vector<std::uint8_t>;
 
 template <typename T>
 bytes to_bytes(const T& value) {
-    const auto* p = reinterpret_cast<const std::uint8_t*>(&value);
-    return bytes(p, p + sizeof(value));
+    bytes b(sizeof(value));
+    __builtin_memcpy(b.data(), &value, sizeof(value));
+    return b;
 }
 
 struct client_message {

@@ -195,7 +195,7 @@ void fake_device::bus_master(bool enabled) {
 }
 
 void fake_device::dma_map(std::shared_ptr<memory_region> region) {
-    push([this, region] {
+    push([this, region = std::move(region)] {
         if (m_memory.add(region))
             m_regions++;
         else
@@ -205,7 +205,8 @@ void fake_device::dma_map(std::shared_ptr<memory_region> region) {
 
 void fake_device::dma_unmap(std::shared_ptr<memory_region> region,
                             reply_token token) {
-    push([this, region, token]() mutable {
+    // Moved, not copied: at the answer nobody may hold the region any more.
+    push([this, region = std::move(region), token]() mutable {
         if (m_memory.remove(*region))
             m_regions--;
         region.reset();

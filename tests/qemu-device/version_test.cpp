@@ -17,7 +17,10 @@ class version_test : public vfio_user_test
 protected:
     static bytes request(const std::string& text, std::uint16_t major = 0,
                          std::uint16_t minor = 0) {
-        bytes b = to_bytes(version{major, minor});
+        bytes b;
+        b.reserve(sizeof(version) + text.size() + 1);
+        for (const std::uint8_t byte : to_bytes(version{major, minor}))
+            b.push_back(byte);
         b.insert(b.end(), text.begin(), text.end());
         b.push_back(0);
         return b;
