@@ -406,6 +406,11 @@ TEST_F(reliable_test, own_node_needs_no_hello) {
     EXPECT_TRUE(put(dut.link_in(), late));
     EXPECT_EQ(host.size(), 2u) << "of the life before the reset";
     EXPECT_EQ(peers.size(), 0u);
+    EXPECT_TRUE(arrive(0, dut.epoch() + 1u, 1)) << "a lie";
+    EXPECT_EQ(peers.size(), 0u);
+    ASSERT_TRUE(send(0));
+    EXPECT_TRUE(put(dut.link_in(), link[3]));
+    EXPECT_EQ(host.size(), 3u);
 }
 
 TEST_F(reliable_test, reset_forgets_what_was_to_be_said) {

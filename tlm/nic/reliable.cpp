@@ -226,7 +226,8 @@ void reliable::refuse_stale(const header& head) {
 
 // A later life than the known one has been seen without its HELLO.
 void reliable::suspect(peer& from, const header& head) {
-    if (!from.up || !earlier(from.epoch, head.source_epoch))
+    if (!from.up || head.source_node == m_env.node ||
+        !earlier(from.epoch, head.source_epoch))
         return;
     went_down(head.source_node);
 }
