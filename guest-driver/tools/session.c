@@ -58,13 +58,14 @@ void session_open(struct session *s, const struct options *o)
 		fflush(stdout);
 		hello = control_wait(s, OP_HELLO);
 		check(vmmc_import(s->v, hello.node, hello.name, o->timeout_ms,
-				  NULL, &s->peer),
+				  &s->peer, &s->peer),
 		      "cannot import", hello.name);
+		control_send(s, OP_READY, 0, 0, 0, NULL);
 		return;
 	}
 	/* The server may not be there yet. */
 	for (uint64_t end = wall_ns() + (uint64_t)o->timeout_ms * 1000000u;;) {
-		error = vmmc_import(s->v, o->peer, o->service, 1000, NULL,
+		error = vmmc_import(s->v, o->peer, o->service, 1000, &s->peer,
 				    &s->peer);
 		if ((error != -ENOENT && error != -ETIMEDOUT) ||
 		    wall_ns() > end)
@@ -73,6 +74,9 @@ void session_open(struct session *s, const struct options *o)
 	}
 	check(error, "no server: import of", o->service);
 	control_send(s, OP_HELLO, 0, 0, 0, s->name);
+	/* The page holds one message: the next only after this has been read.
+	 */
+	control_wait(s, OP_READY);
 }
 
 void session_close(struct session *s)
@@ -112,11 +116,17 @@ static struct vmmc_notification next(struct session *s, void *object)
 	/* A server waits for its client as long as it takes. */
 	if (s->o->server && !s->peer)
 		timeout = -1;
-	got = vmmc_wait(s->v, &n, timeout);
-	check(got, "waiting for", "the peer");
-	if (!got)
-		fail("the peer did not answer within %d s", timeout / 1000);
-	if (n.type == VMMC_IMPORT_LOST)
+	do {
+		got = vmmc_wait(s->v, &n, timeout);
+		check(got, "waiting for", "the peer");
+		if (!got)
+			fail("the peer did not answer within %d s",
+			     timeout / 1000);
+		/* The peer goes on to its next size: a control message says so.
+		 */
+	} while (n.type == VMMC_IMPORT_LOST && n.object == &s->remote &&
+		 object == s->page);
+	if (n.type != VMMC_MESSAGE)
 		fail("the peer has gone: %s", vmmc_strerror(n.error));
 	if (n.object != object)
 		fail("protocol error: message in the wrong buffer");
@@ -162,7 +172,8 @@ void data_open(struct session *s, size_t bytes)
 
 void data_import(struct session *s, unsigned int node, const char *name)
 {
-	check(vmmc_import(s->v, node, name, s->o->timeout_ms, NULL, &s->remote),
+	check(vmmc_import(s->v, node, name, s->o->timeout_ms, &s->remote,
+			  &s->remote),
 	      "cannot import", name);
 }
 

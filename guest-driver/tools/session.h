@@ -15,7 +15,8 @@ enum control_op {
 	OP_HELLO = 1, /* client: name of its control export, node */
 	OP_PREPARE,   /* client: size, slots, name of its data export */
 	OP_PREPARED,  /* server: name of its data export */
-	OP_READY,     /* server: a = model time delivered, b = bad bytes */
+	OP_READY,     /* server: a = model time delivered, b = bad bytes; or an
+			 answer to HELLO */
 	OP_ARRIVED,   /* server: a = model time of the last delivery */
 	OP_END,	      /* client: the whole was well (a), or not */
 };
