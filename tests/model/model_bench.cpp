@@ -10,8 +10,6 @@ namespace model {
 namespace {
 
 bench* the_bench = nullptr;
-int the_argc;
-char** the_argv;
 
 constexpr std::uint64_t SOURCE = 0x7f0000000000, TARGET = 0x500000000000;
 constexpr std::uint64_t CHANNEL_SPACE = std::uint64_t{1} << 32;
@@ -52,7 +50,7 @@ bench::bench(const sim_config& config) :
 }
 
 void bench::thread() {
-    m_result = RUN_ALL_TESTS();
+    m_result = m_body ? m_body() : RUN_ALL_TESTS();
     sc_core::sc_stop();
 }
 
@@ -63,7 +61,7 @@ void bench::boot_all() {
     sc_core::wait(sc_core::sc_time(100, sc_core::SC_US));
 }
 
-int run_bench(int argc, char** argv) {
+int run_bench(int argc, char** argv, std::function<int()> body) {
     testing::InitGoogleTest(&argc, argv);
     std::vector<std::string> changes = {"checker=true"};
     for (int i = 1; i < argc; i++) {
@@ -78,9 +76,8 @@ int run_bench(int argc, char** argv) {
             return 2;
         }
     }
-    the_argc = argc;
-    the_argv = argv;
     the_bench = new bench(load_config("", changes));
+    the_bench->m_body = std::move(body);
     sc_core::sc_start();
     return the_bench->m_result;
 }
@@ -134,7 +131,3 @@ channel make_channel(card_driver& from, std::uint16_t from_context,
 
 }  // namespace model
 }  // namespace prawn
-
-int sc_main(int argc, char** argv) {
-    return prawn::model::run_bench(argc, argv);
-}

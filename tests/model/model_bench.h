@@ -8,6 +8,7 @@
 #ifndef PRAWN_TESTS_MODEL_MODEL_BENCH_H
 #define PRAWN_TESTS_MODEL_MODEL_BENCH_H
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,11 +49,9 @@ public:
     // All cards from power-on state, booted, and introduced to each other.
     void boot_all();
 
-    int run(int argc, char** argv);
-
 private:
     explicit bench(const sim_config& config);
-    friend int run_bench(int argc, char** argv);
+    friend int run_bench(int argc, char** argv, std::function<int()> body);
     void thread();
 
     sim_config m_config;
@@ -61,10 +60,13 @@ private:
     std::unique_ptr<cluster> m_cluster;
     std::vector<std::unique_ptr<memory_host>> m_hosts;
     std::vector<std::unique_ptr<card_driver>> m_drivers;
+    std::function<int()> m_body;
     int m_result = 1;
 };
 
-int run_bench(int argc, char** argv);
+// To be called by sc_main. Runs all tests, or `body` instead, and returns what
+// that returns.
+int run_bench(int argc, char** argv, std::function<int()> body = {});
 
 // Base of the tests: fresh cards for each; no DMA outside of the grants.
 class model_test : public testing::Test
