@@ -2,6 +2,12 @@
 //
 // The command line of a guest's QEMU. Every argument here has a reason that
 // was measured; docs/performance.md has the figures.
+#include <chrono>
+#include <thread>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -11,6 +17,41 @@
 namespace prawn::launch {
 
 namespace {
+
+// An emulated guest sees the host's time stamp counter, and measures its rate
+// while it boots. On a busy host it measures nonsense, and its clock then runs
+// several times too fast; so tell it. 0: not known.
+unsigned long tsc_khz() {
+#if defined(__x86_64__)
+    using clock = std::chrono::steady_clock;
+    const auto sample = [](clock::time_point& time) {
+        // The tightest of a few: nothing came between the two readings.
+        unsigned long long ticks = 0;
+        unsigned long long best = ~0ull;
+        for (int i = 0; i < 20; i++) {
+            const auto before = __rdtsc();
+            const auto now = clock::now();
+            const auto after = __rdtsc();
+            if (after - before < best) {
+                best = after - before;
+                ticks = before + (after - before) / 2;
+                time = now;
+            }
+        }
+        return ticks;
+    };
+    clock::time_point begin;
+    clock::time_point end;
+    const auto first = sample(begin);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto last = sample(end);
+    const std::chrono::duration<double, std::milli> ms = end - begin;
+    return static_cast<unsigned long>(
+        static_cast<double>(last - first) / ms.count() + 0.5);
+#else
+    return 0;
+#endif
+}
 
 // QEMU separates suboptions by commas and takes a doubled one for itself.
 std::string escaped(const std::string& path) {
@@ -54,6 +95,9 @@ command guest_command(const settings& where, const options& opts,
         "console=ttyS0 quiet tsc=reliable no_timer_check panic=0 "
         "prawn_node={} prawn_nodes={}",
         guest.node, opts.nodes);
+    static const unsigned long khz = tsc_khz();
+    if (khz != 0 && opts.accel != "kvm")
+        append += fmt::format(" tsc_early_khz={}", khz);
     if (guest.shell)
         append += " prawn_shell=1";
     if (!opts.share.empty())
