@@ -2,7 +2,6 @@
 #include "pins.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 struct pin_chunk {
@@ -138,8 +137,8 @@ static int unpin_chunk(struct pin_table *t, struct pin_chunk *c, uint64_t mask)
 	return error;
 }
 
-/* Unpin the least recently used chunk that nobody uses. */
-static bool evict(struct pin_table *t)
+/* The least recently used chunk that nobody uses. */
+bool pins_evict(struct pin_table *t)
 {
 	struct pin_chunk *oldest = NULL;
 
@@ -186,7 +185,7 @@ static int pin_chunk(struct pin_table *t, struct pin_chunk *c, uint64_t want)
 		while (first + n < 64 && (todo >> (first + n) & 1))
 			n++;
 		e = t->ops.pin(t->ops.arg, va, (uint64_t)n << PIN_PAGE_SHIFT);
-		if (over_limit(e) && (evict(t) || evict_rest(t, c, want)))
+		if (over_limit(e) && (pins_evict(t) || evict_rest(t, c, want)))
 			continue;
 		if (over_limit(e) && n > 1) { /* a part may still fit */
 			n = 1;
@@ -222,7 +221,7 @@ int pins_get(struct pin_table *t, uint64_t va, uint64_t length, uint64_t *held)
 		}
 		want = mask_of(number, at, stop);
 		c->stamp = ++t->clock;
-		c->users++; /* before pinning: evict() must not take it */
+		c->users++; /* before pinning: pins_evict() must not take it */
 		if ((c->pinned & want) != want)
 			error = pin_chunk(t, c, want);
 		if (error) {

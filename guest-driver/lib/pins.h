@@ -12,6 +12,7 @@
 #ifndef VMMC_PINS_H
 #define VMMC_PINS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,10 @@ void pins_free(struct pin_table *t); /* forgets; does not unpin */
  */
 int pins_get(struct pin_table *t, uint64_t va, uint64_t length, uint64_t *held);
 void pins_put(struct pin_table *t, uint64_t va, uint64_t length);
+
+/* Unpin what has not been used for longest; false: all is in use, or nothing
+ * is pinned. */
+bool pins_evict(struct pin_table *t);
 
 /* The kernel's view has changed: pages of the range must be asked for anew. */
 void pins_forget(struct pin_table *t, uint64_t va, uint64_t length);

@@ -118,6 +118,24 @@ static void post(vmmc_t *v, uint32_t slot)
 		ring_doorbell(v);
 }
 
+/* All of it, or the reason why not. */
+static int hold_all(struct pin_table *t, uint64_t va, uint64_t length)
+{
+	for (int tries = 0; tries < 2; tries++) {
+		uint64_t held = 0, rest = 0;
+		int error = pins_get(t, va, length, &held);
+
+		if (error || held == length)
+			return error;
+		pins_put(t, va, held);
+		error = pins_get(t, va + held, length - held, &rest);
+		if (error)
+			return error;
+		pins_put(t, va + held, rest);
+	}
+	return -ENOMEM;
+}
+
 /* The card found a page that was pinned once: ask the kernel and repeat. */
 static void repeat(vmmc_t *v)
 {
@@ -126,14 +144,8 @@ static void repeat(vmmc_t *v)
 	while (v->repeat_head != v->repeat_tail && !ring_full(v)) {
 		struct piece *p = &v->repeat[v->repeat_head & v->mask];
 		struct request *r = &v->request[p->request];
-		uint64_t held = 0;
-		int error;
+		int error = hold_all(&v->pins, p->source, p->length);
 
-		error = pins_get(&v->pins, p->source, p->length, &held);
-		if (!error && held < p->length) {
-			pins_put(&v->pins, p->source, held);
-			error = -ENOMEM;
-		}
 		if (error == -ENOMEM && v->producer != v->completed)
 			break; /* when others have finished */
 		v->repeat_head++;

@@ -219,6 +219,17 @@ static int check_name(const char *name)
 
 /* ---- exports and imports ------------------------------------------------ */
 
+/* The limit is for exports and sources together; sources can be had again. */
+static bool make_room(vmmc_t *v)
+{
+	bool made;
+
+	pthread_mutex_lock(&v->lock);
+	made = pins_evict(&v->pins);
+	pthread_mutex_unlock(&v->lock);
+	return made;
+}
+
 VMMC_API int vmmc_export(vmmc_t *v, void *buffer, size_t length,
 			 const char *name, unsigned int flags, void *object,
 			 vmmc_export_t **out)
@@ -244,8 +255,10 @@ VMMC_API int vmmc_export(vmmc_t *v, void *buffer, size_t length,
 	error = object_make(v, e, object, &e->object, &cookie);
 	if (error)
 		goto err_free;
-	error = card_export(&v->card, e->va, length, name, flags, cookie,
-			    &e->id);
+	do {
+		error = card_export(&v->card, e->va, length, name, flags,
+				    cookie, &e->id);
+	} while (error == -ENOMEM && make_room(v));
 	if (error)
 		goto err_object;
 	*out = e;
