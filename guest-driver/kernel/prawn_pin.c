@@ -218,6 +218,16 @@ void prawn_chunk_reap(struct prawn_chunk *chunk)
 	}
 }
 
+/* op_lock. What was unmapped a moment ago still counts until it is unpinned. */
+static void reap_all(struct prawn_ctx *ctx)
+{
+	struct prawn_chunk *chunk;
+	unsigned long i;
+
+	xa_for_each(&ctx->chunks, i, chunk)
+		prawn_chunk_reap(chunk);
+}
+
 /* table_lock. Takes the claim on page i if it is there already. */
 static bool claim_live(struct prawn_chunk *chunk, unsigned int i, bool write,
 		       bool exported)
@@ -321,6 +331,7 @@ int prawn_claim(struct prawn_ctx *ctx, u64 address, u64 length, bool write,
 	unsigned long va = address & PAGE_MASK;
 	unsigned long end = PAGE_ALIGN(address + length);
 	unsigned int tries = 0;
+	bool reaped = false;
 	int err = 0;
 
 	while (va < end) {
@@ -336,6 +347,11 @@ int prawn_claim(struct prawn_ctx *ctx, u64 address, u64 length, bool write,
 		got = claim_step(chunk, (va - chunk->start) >> PAGE_SHIFT,
 				 (stop - 1 - chunk->start) >> PAGE_SHIFT, write,
 				 exported);
+		if (got == -ENOMEM && !reaped) {
+			reap_all(ctx);
+			reaped = true;
+			continue;
+		}
 		if (got < 0) {
 			err = got;
 			break;
