@@ -213,8 +213,8 @@ static void imports(void)
 
 int main(void)
 {
-	become(UID, UID);
 	limit_memlock(LIMIT);
+	become(UID, UID);
 	raw_start(&r, 4);
 	tap_run("all contexts", contexts);
 	tap_run("all files", files);

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "hostile_raw.h"
 #include "protect_scene.h"
@@ -62,17 +63,31 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-static void start_alarms(void)
+/* Whatever blocks is interrupted: no SA_RESTART. */
+static void catch_alarms(void)
 {
-	struct sigaction action = { .sa_handler =
-					    on_alarm }; /* no SA_RESTART */
-	struct itimerval often = { { 0, INTERRUPT_US }, { 0, INTERRUPT_US } };
+	struct sigaction action = { .sa_handler = on_alarm };
 
 	sigaction(SIGALRM, &action, NULL);
+}
+
+/* Until the thread ends, a signal every now and then. */
+static void join_impatiently(pthread_t thread)
+{
+	while (pthread_tryjoin_np(thread, NULL) == EBUSY) {
+		usleep(INTERRUPT_US);
+		pthread_kill(thread, SIGALRM);
+	}
+}
+
+static void start_timer(void)
+{
+	struct itimerval often = { { 0, INTERRUPT_US }, { 0, INTERRUPT_US } };
+
 	setitimer(ITIMER_REAL, &often, NULL);
 }
 
-static void stop_alarms(void)
+static void stop_timer(void)
 {
 	struct itimerval never = { { 0, 0 }, { 0, 0 } };
 
@@ -233,7 +248,6 @@ static void all_of_it(void)
 				     { { seed.state + 1 }, 0, 0, 0, 0 } };
 
 	victim_mark();
-	start_alarms();
 	for (unsigned long done = 0; done < calls && !tap.case_failed;
 	     done += PER_FILE) {
 		int fd = open(RAW_DEVICE, O_RDWR | O_CLOEXEC);
@@ -249,11 +263,10 @@ static void all_of_it(void)
 			pthread_create(&thread[i], NULL, fuzz, &f[i]);
 		}
 		for (int i = 0; i < THREADS; i++)
-			pthread_join(thread[i], NULL);
+			join_impatiently(thread[i]);
 		close(event);
 		close(fd);
 	}
-	stop_alarms();
 	tap_note("  %lu calls succeeded", f[0].good + f[1].good);
 	EXPECT(f[0].good > calls / 100, "hardly anything was accepted");
 	victim_expect_progress();
@@ -267,7 +280,7 @@ static void every_number(void)
 
 	raw_start(&r, 4);
 	memset(ones, 0xff, sizeof(ones));
-	start_alarms();
+	start_timer();
 	for (unsigned number = 0; number < 256; number++) {
 		for (unsigned direction = 0; direction < 4; direction++) {
 			unsigned long request =
@@ -290,7 +303,7 @@ static void every_number(void)
 	}
 	/* Another driver's numbers. */
 	EXPECT_EQ(raw_ioctl(r.fd, TCGETS, ones), -ENOTTY);
-	stop_alarms();
+	stop_timer();
 	raw_close(&r);
 }
 
@@ -308,12 +321,13 @@ static void afterwards(void)
 
 int main(int argc, char **argv)
 {
+	catch_alarms();
 	if (argc > 1)
 		calls = strtoul(argv[1], NULL, 0);
 	if (argc > 2)
 		seed.state = strtoull(argv[2], NULL, 0);
-	become(UID, UID);
 	limit_memlock(LIMIT);
+	become(UID, UID);
 	arena = pages(ARENA + RAW_PAGE);
 	munmap(arena + ARENA, RAW_PAGE);
 	tap_note("%lu calls, seed %" PRIu64, calls, seed.state);

@@ -265,8 +265,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		rounds = (unsigned)strtoul(argv[1], NULL, 0);
-	become(UID, UID);
 	limit_memlock(64 << 20);
+	become(UID, UID);
 	raw_start(&r, RING_LOG2);
 	source = pages(MESSAGE);
 	memset(source, 0x33, MESSAGE);

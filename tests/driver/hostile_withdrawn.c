@@ -31,7 +31,9 @@ static bool documented(const struct prawn_completion *done)
 		return true;
 	case PRAWN_STATUS_IMPORT_ERROR:
 		return done->detail == PRAWN_STATUS_BAD_EXPORT ||
-		       done->detail == PRAWN_STATUS_BAD_KEY;
+		       done->detail == PRAWN_STATUS_BAD_KEY ||
+		       /* unmapped, and not withdrawn yet */
+		       done->detail == PRAWN_STATUS_RECEIVE_FAULT;
 	default:
 		return false;
 	}
@@ -207,8 +209,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		rounds = (unsigned)strtoul(argv[1], NULL, 0);
-	become(UID, UID);
 	limit_memlock(1 << 20);
+	become(UID, UID);
 	raw_start(&sender, 6);
 	raw_start(&exporter, 4);
 	source = pages(PIECE);

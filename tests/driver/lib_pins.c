@@ -30,7 +30,7 @@ static void beyond_the_limit(void)
 	unsigned char *source = pages(SIZE + PAGE);
 
 	for (unsigned k = 0; k < 3; k++)
-		if (!checked_send(&to, 3 * k, source + 5 * k, SIZE, seed++))
+		if (!checked_pieces(&to, 3 * k, source + 5 * k, SIZE, seed++))
 			break;
 	munmap(source, SIZE + PAGE);
 }
@@ -200,8 +200,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		rounds = (unsigned)strtoul(argv[1], NULL, 0);
-	become(LIB_UID, LIB_UID);
 	limit_memlock(LIMIT + PAGE); /* a page for the verdicts */
+	become(LIB_UID, LIB_UID);
 	v = lib_open();
 	receiver = lib_open();
 	tap_run("connect to the other node", connect);

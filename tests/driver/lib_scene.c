@@ -44,13 +44,14 @@ bool checked_remote(struct checked *c, vmmc_t *v)
 
 	memset(c, 0, sizeof(*c));
 	c->v = v;
+	c->size = CHECK_SIZE;
 	return EXPECT(guarded_make(&c->verdict, PAGE, 31, NULL), "no memory") &&
 	       EXPECT_OK(vmmc_export(v, c->verdict.buffer, PAGE, NAME_VERDICT,
 				     VMMC_EXPORT_NOTIFY, c,
 				     &c->verdict_export)) &&
 	       EXPECT_OK(vmmc_import(v, PEER_NODE, NAME_CHECK, PATIENCE_MS, c,
 				     &c->to)) &&
-	       EXPECT_EQ(c->size = vmmc_import_length(c->to), CHECK_SIZE) &&
+	       EXPECT_EQ(vmmc_import_length(c->to), CHECK_SIZE + PAGE) &&
 	       EXPECT_OK(vmmc_send(c->to, 0, c, 0, VMMC_SEND_NOTIFY,
 				   CHECK_HELLO)) &&
 	       await(c, &n) && EXPECT_EQ(n.immediate, CHECK_HELLO);
@@ -123,7 +124,7 @@ bool checked_verify(struct checked *c, uint64_t offset, size_t length,
 	if (c->inbox_export)
 		return verify_local(c, &n, offset, length, seed);
 	memcpy(&verdict, c->verdict.buffer, sizeof(verdict));
-	return EXPECT(n.immediate == seed && verdict.seed == seed &&
+	return EXPECT(n.immediate == verdict.seed && verdict.seed == seed &&
 			      verdict.offset == offset &&
 			      verdict.length == length,
 		      "verdict on message %u, %llu bytes at %llu; sent message "
@@ -145,5 +146,21 @@ bool checked_send(struct checked *c, uint64_t offset, void *source,
 			  seed);
 	return EXPECT(!error, "%zu bytes at %llu: %s", length,
 		      (unsigned long long)offset, vmmc_strerror(error)) &&
+	       checked_verify(c, offset, length, seed);
+}
+
+bool checked_pieces(struct checked *c, uint64_t offset, void *source,
+		    size_t length, uint32_t seed)
+{
+	struct order order = { offset, length, seed };
+	int error;
+
+	pattern_fill(source, length, seed);
+	error = vmmc_send(c->to, offset, source, length, 0, 0);
+	if (!EXPECT(!error, "%zu bytes: %s", length, vmmc_strerror(error)))
+		return false;
+	error = vmmc_send(c->to, CHECK_SIZE, &order, sizeof(order),
+			  VMMC_SEND_NOTIFY, CHECK_ORDER);
+	return EXPECT(!error, "order: %s", vmmc_strerror(error)) &&
 	       checked_verify(c, offset, length, seed);
 }

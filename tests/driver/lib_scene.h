@@ -47,6 +47,11 @@ bool checked_send(struct checked *c, uint64_t offset, void *source,
 bool checked_verify(struct checked *c, uint64_t offset, size_t length,
 		    uint32_t seed);
 
+/* checked_send() to the other node for a message that may go in pieces, whose
+ * notification would speak of the last. */
+bool checked_pieces(struct checked *c, uint64_t offset, void *source,
+		    size_t length, uint32_t seed);
+
 /* EXPECT that a call of the library succeeded. */
 #define EXPECT_OK(error) lib_expect_ok(__FILE__, __LINE__, error)
 bool lib_expect_ok(const char *file, int line, int error);

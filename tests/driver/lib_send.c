@@ -156,8 +156,8 @@ int main(int argc, char **argv)
 		random_sends = strtoul(argv[1], NULL, 0);
 	if (argc > 2)
 		large = strtoul(argv[2], NULL, 0);
-	become(LIB_UID, LIB_UID);
 	limit_memlock(256 << 20);
+	become(LIB_UID, LIB_UID);
 	source = pages(CHECK_SIZE + 2 * PAGE);
 	v = lib_open();
 	tap_run("connect to the other node", connect_remote);

@@ -20,7 +20,7 @@ static unsigned rounds = 25;
 static vmmc_t *to;
 static unsigned node;
 static struct guarded inbox;
-static atomic_uint arrived;
+static atomic_uint arrived, importers;
 
 static bool is_loss(int error)
 {
@@ -45,6 +45,7 @@ static void *sender(void *arg)
 	(void)arg;
 	memset(source, 0x44, SIZE);
 	error = vmmc_import(v, node, "lib.withdraw", 5000, source, &i);
+	importers++;
 	if (EXPECT_OK(error)) {
 		while (!(error = vmmc_send(i, 0, source, SIZE, 0, 0))) {
 			arrived++;
@@ -79,9 +80,11 @@ static void unexport(void)
 		if (!EXPECT_OK(vmmc_export(to, inbox.buffer, SIZE,
 					   "lib.withdraw", 0, NULL, &e)))
 			return;
+		importers = 0;
 		for (unsigned i = 0; i < SENDERS; i++)
 			pthread_create(&thread[i], NULL, sender, NULL);
-		while (arrived < before + 2 * SENDERS && now_ms() < end)
+		while ((importers < SENDERS || arrived == before) &&
+		       now_ms() < end)
 			usleep(200);
 		usleep((unsigned)random_below(&random, 3000));
 		EXPECT_OK(vmmc_unexport(e));

@@ -115,41 +115,57 @@ static void *serve_stream(void *unused)
 
 /* ---- verification on request ---- */
 
-static void check_message(const struct guarded *g,
-			  const struct vmmc_notification *n,
-			  struct verdict *verdict)
+static void check_range(const struct guarded *g, const struct order *o,
+			struct verdict *verdict)
 {
-	size_t begin = n->offset < PAGE ? 0 : n->offset - PAGE;
-	size_t end = n->offset + n->length;
-	size_t after = g->size - end < PAGE ? g->size - end : PAGE;
-	long wrong =
-		pattern_check(g->buffer + n->offset, n->length, n->immediate);
+	size_t begin = o->offset < PAGE ? 0 : o->offset - PAGE;
+	size_t end = o->offset + o->length;
+	size_t after = CHECK_SIZE - end < PAGE ? CHECK_SIZE - end : PAGE;
+	long wrong = pattern_check(g->buffer + o->offset, o->length, o->seed);
 	long before =
-		first_other(g->buffer + begin, n->offset - begin, CHECK_FILL);
+		first_other(g->buffer + begin, o->offset - begin, CHECK_FILL);
 	long behind = first_other(g->buffer + end, after, CHECK_FILL);
 
 	/* Not a failure of ours: who asked reports it, and may have meant it.
 	 */
 	if (wrong >= 0 || before >= 0 || behind >= 0)
-		tap_note("check: %u bytes at %llu: wrong at %ld, before %ld, "
-			 "after %ld",
-			 n->length, (unsigned long long)n->offset, wrong,
-			 before, behind);
+		tap_note("check: %llu bytes at %llu: wrong at %ld, "
+			 "before %ld, after %ld",
+			 (unsigned long long)o->length,
+			 (unsigned long long)o->offset, wrong, before, behind);
 	*verdict = (struct verdict){
-		.seed = n->immediate,
-		.ok = wrong < 0 && before < 0 && behind < 0 && n->count == 1,
-		.offset = n->offset,
-		.length = n->length,
+		.seed = (uint32_t)o->seed,
+		.ok = wrong < 0 && before < 0 && behind < 0,
+		.offset = o->offset,
+		.length = o->length,
 	};
 	memset(g->buffer + begin, CHECK_FILL, end + after - begin);
 	checked_messages++;
 }
 
+/* A message is an order to look at itself, or contains one. */
+static void check_message(const struct guarded *g,
+			  const struct vmmc_notification *n,
+			  struct verdict *verdict)
+{
+	struct order o = { n->offset, n->length, n->immediate };
+
+	if (n->immediate == CHECK_ORDER && n->offset == CHECK_SIZE &&
+	    n->length == sizeof(o))
+		memcpy(&o, g->buffer + CHECK_SIZE, sizeof(o));
+	if (o.offset > CHECK_SIZE || o.length > CHECK_SIZE - o.offset) {
+		*verdict = (struct verdict){ .seed = (uint32_t)o.seed };
+		return;
+	}
+	check_range(g, &o, verdict);
+	verdict->ok &= n->count == 1;
+}
+
 static void *serve_checks(void *unused)
 {
 	vmmc_t *v = open_card();
-	struct guarded *g =
-		offer(v, CHECK_SIZE, NAME_CHECK, VMMC_EXPORT_NOTIFY, NULL);
+	struct guarded *g = offer(v, CHECK_SIZE + PAGE, NAME_CHECK,
+				  VMMC_EXPORT_NOTIFY, NULL);
 	vmmc_import_t *back = NULL;
 	static struct verdict verdict;
 

@@ -31,10 +31,11 @@ enum {
 	STREAM_SLOT = 64 * 1024,
 	STREAM_END = 0x7fffffff, /* immediate of the last message */
 	SANDBOX_SIZE = 64 * 1024,
-	CHECK_SIZE = 16 << 20,
+	CHECK_SIZE = 16 << 20, /* and a page of orders */
 	CHECK_HELLO =
 		0x7ffffff0, /* immediates of empty messages to NAME_CHECK */
 	CHECK_QUIT = 0x7ffffff1,
+	CHECK_ORDER = 0x7ffffff2, /* with a struct order at CHECK_SIZE */
 };
 
 /* Written by the peer into NAME_ACK. */
@@ -46,6 +47,12 @@ struct ack {
 /* Written by the peer into NAME_VERDICT for each message to NAME_CHECK: the
  * range must hold pattern(seed = immediate), its surroundings CHECK_FILL. */
 enum { CHECK_FILL = 0xa5 };
+/* The same for what was sent without notification. */
+struct order {
+	uint64_t offset;
+	uint64_t length;
+	uint64_t seed;
+};
 struct verdict {
 	uint32_t seed;
 	uint32_t ok;
