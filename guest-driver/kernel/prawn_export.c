@@ -24,6 +24,7 @@ struct withdrawal {
 	u16 node, epoch;
 	u32 export_id, import_id, transaction;
 	unsigned int tries;
+	unsigned long due; /* jiffies of the next try */
 };
 
 static u32 name_key(const char *name)
@@ -107,6 +108,7 @@ static void tell_importers(struct prawn_xport *x)
 				.export_id = x->id,
 				.import_id = imp->import_id,
 				.transaction = imp->transaction,
+				.due = jiffies,
 			};
 			list_add_tail(&w->link, &pd->withdrawals);
 			pd->withdrawal_count++;
@@ -115,7 +117,7 @@ static void tell_importers(struct prawn_xport *x)
 		kfree(imp);
 	}
 	if (!list_empty(&pd->withdrawals) && !pd->gone)
-		schedule_delayed_work(&pd->withdraw_work, 0);
+		mod_delayed_work(system_wq, &pd->withdraw_work, 0);
 }
 
 static void hide(struct prawn_xport *x)
@@ -430,12 +432,19 @@ void prawn_withdraw_work(struct work_struct *work)
 {
 	struct prawn_dev *pd = container_of(to_delayed_work(work),
 					    struct prawn_dev, withdraw_work);
+	unsigned long soon = jiffies + msecs_to_jiffies(WITHDRAW_MS);
 	struct withdrawal *w, *next;
 
 	mutex_lock(&pd->rdv_lock);
 	list_for_each_entry_safe(w, next, &pd->withdrawals, link) {
 		if (prawn_usable(pd))
 			break;
+		if (time_before(jiffies, w->due)) {
+			if (time_before(w->due, soon))
+				soon = w->due;
+			continue;
+		}
+		w->due = jiffies + msecs_to_jiffies(WITHDRAW_MS);
 		prawn_mgmt_simple(pd, w->node, PRAWN_MGMT_TYPE_WITHDRAW, 0,
 				  w->transaction, w->export_id, w->import_id);
 		if (++w->tries >= WITHDRAW_TRIES)
@@ -443,7 +452,9 @@ void prawn_withdraw_work(struct work_struct *work)
 	}
 	if (!list_empty(&pd->withdrawals) && !prawn_usable(pd))
 		schedule_delayed_work(&pd->withdraw_work,
-				      msecs_to_jiffies(WITHDRAW_MS));
+				      time_before(jiffies, soon) ?
+					      soon - jiffies :
+					      0);
 	mutex_unlock(&pd->rdv_lock);
 }
 
