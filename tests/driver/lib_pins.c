@@ -118,77 +118,97 @@ static void mapped_anew(void)
 	munmap(source, LENGTH);
 }
 
-/*
- * While the card is at it. A message must come from the old pages or the new
- * ones; one that finds nothing fails with EFAULT; nothing else is sent.
- */
+/* Every byte of the inbox is of the old pages, of the new ones, or, if a
+ * message failed, what was there before. */
+static bool plausible(const struct guarded *inbox, unsigned round,
+		      unsigned value, bool replaced, bool failed)
+{
+	for (size_t at = 0; at < inbox->size - 1; at++) {
+		unsigned got = inbox->buffer[at];
+
+		if (got != value && !(replaced && got == value + 1) &&
+		    !(failed && got == 0xff))
+			return FAIL("round %u: byte %zu is %u, not %u", round,
+				    at, got, value);
+	}
+	return true;
+}
+
+/* A short message behind the others shows that all have arrived. */
+static bool all_arrived(vmmc_import_t *i, struct guarded *inbox,
+			unsigned char *source)
+{
+	uint64_t end = now_ms() + 10000;
+	volatile unsigned char *last = inbox->buffer + inbox->size - 1;
+
+	source[0] = 0xfe;
+	if (!EXPECT_OK(vmmc_send(i, inbox->size - 1, source, 1, 0, 0)))
+		return false;
+	while (*last != 0xfe)
+		if (!EXPECT(now_ms() < end, "nothing arrives"))
+			return false;
+	return true;
+}
+
+enum { BURST = 8, TRAFFIC = 8 * PAGE };
+
+/* While the card is at it. A message comes from the old pages or the new ones;
+ * one that finds none fails with EFAULT; nothing else is ever sent. */
+static void traffic_round(vmmc_import_t *i, struct guarded *inbox,
+			  unsigned char *source, unsigned k, unsigned *failed)
+{
+	bool replaced = k % 2, any_failed = false;
+	unsigned value = 1 + k % 200;
+	vmmc_request_t request[BURST];
+
+	memset(inbox->buffer, 0xff, TRAFFIC);
+	memset(source, (int)value, TRAFFIC);
+	for (unsigned n = 0; n < BURST; n++)
+		if (!EXPECT_OK(vmmc_isend(i, 0, source, TRAFFIC - 1, 0, 0,
+					  &request[n])))
+			return;
+	munmap(source, TRAFFIC);
+	if (replaced) {
+		EXPECT(map_at(source, TRAFFIC) == source, "mmap");
+		memset(source, (int)value + 1, TRAFFIC);
+	}
+	for (unsigned n = 0; n < BURST; n++) {
+		struct vmmc_completion c = { 0 };
+
+		EXPECT_EQ(vmmc_complete(v, request[n], &c, 20000), 1);
+		EXPECT(!c.error || (c.error == -EFAULT && !replaced), "%s",
+		       vmmc_strerror(c.error));
+		*failed += !!c.error;
+		any_failed |= !!c.error;
+	}
+	if (!replaced)
+		EXPECT(map_at(source, TRAFFIC) == source, "mmap");
+	if (all_arrived(i, inbox, source))
+		plausible(inbox, k, value, replaced, any_failed);
+}
+
 static void under_traffic(void)
 {
-	enum { LENGTH = 16 * PAGE };
-	unsigned char *source = map_at(NULL, LENGTH);
-	struct random random = { 4 };
-	unsigned failed = 0, good = 0;
+	unsigned char *source = map_at(NULL, TRAFFIC);
 	struct guarded inbox;
+	struct vmmc_info info;
+	unsigned failed = 0;
 	vmmc_export_t *e;
 	vmmc_import_t *i;
-	struct vmmc_info info;
 
 	vmmc_query(receiver, &info);
-	if (!EXPECT(guarded_make(&inbox, LENGTH, 5, NULL), "no memory") ||
-	    !EXPECT_OK(vmmc_export(receiver, inbox.buffer, LENGTH, "lib.pins",
+	if (!EXPECT(guarded_make(&inbox, TRAFFIC, 5, NULL), "no memory") ||
+	    !EXPECT_OK(vmmc_export(receiver, inbox.buffer, TRAFFIC, "lib.pins",
 				   0, NULL, &e)) ||
 	    !EXPECT_OK(vmmc_import(v, info.node, "lib.pins", 5000, NULL, &i)))
 		return;
-	memset(source, 1, LENGTH);
-	for (unsigned k = 0; k < rounds && !tap.case_failed; k++) {
-		struct vmmc_completion c = { 0 };
-		vmmc_request_t request;
-		unsigned value = 1 + k % 200;
-		uint64_t spin = random_below(&random, 3000);
-
-		memset(inbox.buffer, 0xff, LENGTH);
-		memset(source, (int)value, LENGTH);
-		if (!EXPECT_OK(
-			    vmmc_isend(i, 0, source, LENGTH, 0, 0, &request)))
-			break;
-		while (spin--)
-			__asm__ volatile("" ::: "memory");
-		munmap(source, LENGTH);
-		if (k % 2) {
-			EXPECT(map_at(source, LENGTH) == source, "mmap");
-			memset(source, (int)value + 1, LENGTH);
-		}
-		EXPECT_EQ(vmmc_complete(v, request, &c, 20000), 1);
-		EXPECT(!c.error || (c.error == -EFAULT && k % 2 == 0), "%s",
-		       vmmc_strerror(c.error));
-		failed += !!c.error;
-		good += !c.error;
-		if (k % 2 == 0)
-			EXPECT(map_at(source, LENGTH) == source, "mmap");
-		/* A short message behind it shows that all has arrived. */
-		source[0] = 0xfe;
-		EXPECT_OK(vmmc_send(i, LENGTH - 1, source, 1, 0, 0));
-		for (uint64_t end = now_ms() + 10000;
-		     *(volatile unsigned char *)&inbox.buffer[LENGTH - 1] !=
-		     0xfe;)
-			if (!EXPECT(now_ms() < end, "nothing arrives"))
-				break;
-		for (size_t at = 0; at < LENGTH - 1; at++) {
-			unsigned got = inbox.buffer[at];
-			bool right = got == value ||
-				     (k % 2 && got == value + 1) ||
-				     (c.error && got == 0xff);
-
-			if (!EXPECT(right, "round %u: byte %zu is %u, not %u",
-				    k, at, got, value))
-				break;
-		}
-	}
-	tap_note("  %u messages arrived, %u lost their source", good, failed);
+	for (unsigned k = 0; k < rounds && !tap.case_failed; k++)
+		traffic_round(i, &inbox, source, k, &failed);
+	tap_note("  %u messages, %u lost their source", rounds * BURST, failed);
 	guarded_intact(&inbox, "inbox");
 	EXPECT_OK(vmmc_unimport(i));
 	EXPECT_OK(vmmc_unexport(e));
-	munmap(source, LENGTH);
+	munmap(source, TRAFFIC);
 }
 
 static void disconnect(void)
