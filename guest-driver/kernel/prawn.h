@@ -116,7 +116,7 @@ struct prawn_dev {
 	struct prawn_admin admin;
 	struct prawn_ring events;
 	u32 event_head;
-	struct workqueue_struct *wq; /* ordered: kernel events */
+	struct workqueue_struct *wq; /* ordered: events, withdrawals */
 	struct work_struct event_work;
 
 	struct prawn_ring mgmt; /* messages on their way out */

@@ -117,7 +117,7 @@ static void tell_importers(struct prawn_xport *x)
 		kfree(imp);
 	}
 	if (!list_empty(&pd->withdrawals) && !pd->gone)
-		mod_delayed_work(system_wq, &pd->withdraw_work, 0);
+		mod_delayed_work(pd->wq, &pd->withdraw_work, 0);
 }
 
 static void hide(struct prawn_xport *x)
@@ -451,10 +451,9 @@ void prawn_withdraw_work(struct work_struct *work)
 			forget(pd, w);
 	}
 	if (!list_empty(&pd->withdrawals) && !prawn_usable(pd))
-		schedule_delayed_work(&pd->withdraw_work,
-				      time_before(jiffies, soon) ?
-					      soon - jiffies :
-					      0);
+		queue_delayed_work(pd->wq, &pd->withdraw_work,
+				   time_before(jiffies, soon) ? soon - jiffies :
+								0);
 	mutex_unlock(&pd->rdv_lock);
 }
 

@@ -16,15 +16,15 @@ import subprocess
 import sys
 import tempfile
 
-ALL = "driver_uapi driver_space driver_wait driver_life".split()
+ALL = "driver_uapi driver_space driver_wait driver_stress driver_life".split()
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def boot(args, share, config):
     inside = " ".join(args.programs)
     return [args.launch, "--root", args.root, "--build", args.build, "boot",
-            "--config", config, "--cpus", "2", "--share", share,
-            "--timeout", "300", "--cmd",
+            "--config", config, "--cpus", "2", "--memory", "1024",
+            "--share", share, "--timeout", "300", "--cmd",
             f"sh /host/driver_guest.sh {inside}"]
 
 
