@@ -131,7 +131,8 @@ private:
             h.sequence = m_sequence++;
             h.rsvd = 0;
             if (p->crc & 1) {  // and the rest of a management packet
-                h.payload_length %= PRAWN_MGMT_MAX + 2;
+                h.payload_length = static_cast<std::uint16_t>(
+                    h.payload_length % (PRAWN_MGMT_MAX + 2));
                 h.flags = h.status = 0;
             }
         }

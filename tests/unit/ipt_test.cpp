@@ -10,8 +10,8 @@ namespace prawn {
 namespace test {
 namespace {
 
-// Look-up: 2 cycles of 10 ns and an SRAM access of 5 ns.
-constexpr double LATENCY = 25;
+// Look-up: 3 cycles of 10 ns and an SRAM access of 5 ns.
+constexpr double LATENCY = 35;
 constexpr std::uint64_t KEY = 0xfeedfacecafebeef;
 constexpr std::uint64_t VA = 0x7f0000001234;
 constexpr std::uint64_t LENGTH = 10000;

@@ -33,7 +33,6 @@ incoming_dma::incoming_dma(sc_core::sc_module_name name, const block_env& env,
     m_delivery_in(*this),
     m_utlb_reply_in(*this),
     m_dma_reply_in(*this),
-    m_issue(cycles(ISSUE_CYCLES)),
     m_window(checked_window(config.window)),
     m_failed(env.nodes),
     m_packets(env.counters->add("incoming_dma.packets")),
@@ -49,7 +48,7 @@ void incoming_dma::end_of_elaboration() {
     SC_HAS_PROCESS(incoming_dma);
     SC_METHOD(work);
     dont_initialize();
-    sensitive << m_work << utlb_out->room() << dma_out->room();
+    sensitive << utlb_out->room() << dma_out->room();
 }
 
 void incoming_dma::reset() {
@@ -61,7 +60,6 @@ void incoming_dma::reset() {
     m_failed.clear();
     m_drains.clear();
     m_disables.clear();
-    m_work.cancel();
     m_refused = false;
     m_room.notify(sc_core::SC_ZERO_TIME);
 }
@@ -81,7 +79,6 @@ bool incoming_dma::receive(delivery& item) {
         static_cast<std::uint32_t>(item.va & (PRAWN_PAGE_SIZE - 1));
     op = operation();
     op.what = std::move(item);
-    op.ready = sc_core::sc_time_stamp() + m_issue;
     op.length[0] = length;
     if (in_page + length > PRAWN_PAGE_SIZE) {
         op.length[0] = PRAWN_PAGE_SIZE - in_page;
@@ -89,9 +86,9 @@ bool incoming_dma::receive(delivery& item) {
         m_split++;
     }
     op.pieces = length == 0 ? 0 : op.length[1] == 0 ? 1 : 2;
-    if (m_ask == m_tail)
-        m_work.notify(m_issue);
     m_tail++;
+    if (m_ask + 1 == m_tail)
+        work();
     return true;
 }
 
@@ -108,7 +105,7 @@ incoming_dma::operation* incoming_dma::find(std::uint32_t tag) {
     return &m_window[place];
 }
 
-// Woken by time and by room at utlb or dma_engine; each may find nothing to do.
+// Also woken by room at utlb or dma_engine; may find nothing to do.
 void incoming_dma::work() {
     ask();
     write();
@@ -119,11 +116,6 @@ void incoming_dma::work() {
 void incoming_dma::ask() {
     for (; m_ask != m_tail; m_ask++) {
         operation& op = at(m_ask);
-        const sc_core::sc_time now = sc_core::sc_time_stamp();
-        if (op.ready > now) {
-            m_work.notify(op.ready - now);
-            return;
-        }
         while (op.asked < op.pieces) {
             utlb_request request;
             request.tag = tag_of(m_ask, op.asked);

@@ -20,7 +20,7 @@ struct incoming_dma_config {
 };
 
 // Each packet goes through a window of fixed size, in order:
-//   accepted; ISSUE_CYCLES later its translations are asked for (two if it
+//   accepted: in the same instant its translations are asked for (two if it
 //   crosses a page); answers may overtake one another;
 //   its DMA is begun when all of its translations have come and every packet
 //   before it has begun: memory is written in the order of arrival;
@@ -29,7 +29,8 @@ struct incoming_dma_config {
 // A packet whose translation fails writes nothing. A message of which a packet
 // failed raises no notification.
 //
-// Payload is written straight out of the packet.
+// Payload is written straight out of the packet. No time of its own: requests
+// leave combinationally, utlb and dma_engine register them.
 //
 // CONTEXT_DISABLE: packets of the context whose DMA has not begun are refused
 // BAD_EXPORT; none of them raises a notification any more; answered when none
@@ -40,7 +41,6 @@ struct incoming_dma_config {
 class incoming_dma final : public incoming_dma_base, private control_handler
 {
 public:
-    static constexpr unsigned ISSUE_CYCLES = 1;
     static constexpr unsigned MAX_WINDOW = 256;
 
     incoming_dma(sc_core::sc_module_name name, const block_env& env,
@@ -56,7 +56,6 @@ private:
     // One packet in the window.
     struct operation {
         delivery what;
-        sc_core::sc_time ready;
         std::uint64_t address[2] = {};  // bus address of each piece
         std::uint32_t length[2] = {};   // of each piece
         std::uint16_t status = 0;
@@ -108,7 +107,6 @@ private:
     taker<utlb_reply, incoming_dma, &incoming_dma::take_translation>
         m_utlb_reply_in;
     taker<dma_reply, incoming_dma, &incoming_dma::take_done> m_dma_reply_in;
-    const sc_core::sc_time m_issue;
 
     // Packets by number: retired < m_head <= m_write <= m_ask <= m_tail. Those
     // from m_write on have not begun (m_write itself perhaps in part).
@@ -122,7 +120,6 @@ private:
     ring<drain> m_drains;
     ring<disable> m_disables;
     bool m_refused = false;
-    sc_core::sc_event m_work;
     sc_core::sc_event m_room;
 
     counter& m_packets;

@@ -30,7 +30,7 @@ namespace prawn {
 class ipt final : public ipt_base, private control_handler
 {
 public:
-    static constexpr unsigned LOOKUP_CYCLES = 2;
+    static constexpr unsigned LOOKUP_CYCLES = 3;  // in, compare, out
     static constexpr std::size_t DEPTH = 4;
 
     ipt(sc_core::sc_module_name name, const block_env& env);
