@@ -220,8 +220,10 @@ void agent_message(char* line)
         power(RB_POWER_OFF);
     } else if (sscanf(line, "kill %lu %d", &id, &number) == 2) {
         for (int i = 0; i < MAX_JOBS; i++)
-            if (jobs[i].pid && jobs[i].id == id)
-                kill(-jobs[i].pid, number);
+            /* It may be too young to have its process group. */
+            if (jobs[i].pid && jobs[i].id == id &&
+                kill(-jobs[i].pid, number))
+                kill(jobs[i].pid, number);
     } else if (sscanf(line, "run %lu %7s %n", &id, who, &at) == 2 && at) {
         if (agent_decode(line + at))
             start(id, strcmp(who, "root") == 0, line + at);

@@ -8,7 +8,6 @@
 #include <memory>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include <csignal>
 #include <fmt/format.h>
@@ -26,6 +25,10 @@ constexpr unsigned TIMEOUT_S = 120;
 options test_options() {
     options opts;
     opts.command = "boot";
+    for (const char* name : {"PRAWN_ROOT", "PRAWN_BUILD"}) {
+        if (!getenv(name))
+            throw failure(EXIT_USAGE, std::string(name) + " is not set");
+    }
     opts.root = getenv("PRAWN_ROOT");
     opts.build_dir = getenv("PRAWN_BUILD");
     opts.nodes_given = true;
@@ -53,13 +56,39 @@ protected:
         EXPECT_FALSE(run->checker_failed());
     }
 
-    std::shared_ptr<guest_job> finished(std::shared_ptr<guest_job> job) {
-        run->wait([&] { return job->done; }, TIMEOUT_S, "a command");
+    std::shared_ptr<guest_job> finished(std::shared_ptr<guest_job> job,
+                                        const std::string& what) {
+        try {
+            run->wait([&] { return job->done; }, TIMEOUT_S, what);
+        } catch (const failure& error) {
+            ADD_FAILURE() << error.what() << "\nso far: " << job->out
+                          << job->err << "\n"
+                          << error.details();
+            for (unsigned k = 0; k < run->count(); k++)
+                look_at(k);
+            throw;
+        }
         return job;
     }
 
+    void let_pass(unsigned seconds) {
+        run->loop().run_until([] { return false; },
+                              steady::now() + std::chrono::seconds(seconds));
+    }
+
+    // For whoever has to find out why something hangs.
+    void look_at(unsigned node) {
+        const auto job = run->node(node).run(
+            "ps; for p in $(pidof vmmc_bw vmmc_lat sh); do "
+            "echo $p; cat /proc/$p/status /proc/$p/stack; done; "
+            "vmmc_stat; dmesg | tail -n 20",
+            true);
+        run->wait([&] { return job->done; }, TIMEOUT_S, "looking around");
+        ADD_FAILURE() << "node" << node << ":\n" << job->out << job->err;
+    }
+
     std::shared_ptr<guest_job> root(unsigned node, const std::string& text) {
-        return finished(run->node(node).run(text, true));
+        return finished(run->node(node).run(text, true), text);
     }
 
     // Data goes from one node to the other and is right.
@@ -67,9 +96,9 @@ protected:
         const auto server = run->node(to).run("vmmc_lat --json", false);
         const auto client = run->node(from).run(
             fmt::format("vmmc_lat --json -s 9000 -n 20 {}", to), false);
-        finished(client);
+        finished(client, "the client");
         ASSERT_EQ(client->status, 0) << client->err;
-        finished(server);
+        finished(server, "the server");
         ASSERT_EQ(server->status, 0) << server->err;
         const json said = parse_tool_output(client->out);
         EXPECT_TRUE(all_verified(said["results"])) << client->out;
@@ -122,16 +151,16 @@ TEST_F(two_guests, process_killed_in_mid_transfer) {
         const auto server = run->node(1).run("vmmc_bw --json -t 20", false);
         const auto client =
             run->node(0).run("vmmc_bw --json -t 20 -s 1M -n 1000000 1", false);
-        std::this_thread::sleep_for(std::chrono::seconds(3));
+        let_pass(3);
         EXPECT_FALSE(client->done) << client->err;
         EXPECT_FALSE(server->done) << server->err;
         const auto& killed = victim == 0 ? client : server;
         const auto& other = victim == 0 ? server : client;
         run->node(victim).kill(killed, SIGKILL);
-        finished(killed);
+        finished(killed, "who was killed");
         EXPECT_EQ(killed->status, 128 + SIGKILL);
         // The other one is told, and does not wait for ever.
-        finished(other);
+        finished(other, "the one left");
         EXPECT_EQ(other->status, 1) << other->err;
         EXPECT_NE(other->err, "");
         expect_transfer(0, 1);
@@ -170,9 +199,9 @@ TEST_F(two_guests, idle_model_uses_no_cpu) {
         fields >> user >> system;
         return user + system;
     };
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    let_pass(1);
     const unsigned long before = ticks();
-    std::this_thread::sleep_for(std::chrono::seconds(4));
+    let_pass(4);
     const auto used = static_cast<double>(ticks() - before) /
                       static_cast<double>(sysconf(_SC_CLK_TCK));
     EXPECT_LT(used, 0.2) << "seconds of CPU in four seconds of idleness";
