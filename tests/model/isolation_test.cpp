@@ -176,14 +176,35 @@ TEST_F(isolation_test, a_hostile_context_stops_nobody) {
     EXPECT_EQ(driver(0).close(2), PRAWN_STATUS_OK);
 }
 
-TEST_F(isolation_test, three_nodes_all_to_all) {
+TEST_F(isolation_test, a_full_outgoing_fifo_tells_the_kernel) {
+    channel c = make_channel(driver(0), 1, driver(2), 1, 0, 16);
+    driver(0).write(PRAWN_BAR0_FIFO_THRESHOLD, 4, 8192);
+    EXPECT_EQ(driver(0).read(PRAWN_BAR0_FIFO_THRESHOLD, 4), 8192u);
+    EXPECT_EQ(driver(0).read(PRAWN_BAR0_FIFO_LEVEL, 4), 0u);
+    bench::get().host(2).set_hold(memory_host::hold::BEFORE_ANSWER, 4);
+    for (int i = 0; i < 8; i++)
+        c.from->send(0, c.source, 65536);
+    EXPECT_GT(driver(0).wait_event(PRAWN_EVENT_TYPE_FIFO_THRESHOLD).value,
+              8192u);
+    EXPECT_GT(driver(0).read(PRAWN_BAR0_FIFO_LEVEL, 4), 8192u);
+    bench::get().host(2).set_hold(memory_host::hold::NOTHING);
+    bench::get().host(2).release(1000);
+    for (int i = 0; i < 8; i++)
+        EXPECT_EQ(c.from->wait_completion().status, PRAWN_STATUS_OK);
+    pause(50);
+    EXPECT_EQ(driver(0).read(PRAWN_BAR0_FIFO_LEVEL, 4), 0u);
+}
+
+// All nodes that there are, each to each and to itself.
+TEST_F(isolation_test, all_to_all) {
+    const unsigned nodes = bench::get().model().nodes();
     std::vector<channel> all;
     std::uint32_t id = 0;
-    for (unsigned a = 0; a < 3; a++)
-        for (unsigned b = 0; b < 3; b++, id++)
+    for (unsigned a = 0; a < nodes; a++)
+        for (unsigned b = 0; b < nodes; b++, id++)
             all.push_back(make_channel(
                 driver(a), static_cast<std::uint16_t>(b), driver(b),
-                static_cast<std::uint16_t>(8 + a), id, 4));
+                static_cast<std::uint16_t>(32 + a), id, 4));
     for (channel& c : all) {
         c.from->fill(c.source, c.length, c.import);
         for (int i = 0; i < 4; i++)
