@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -235,15 +237,16 @@ TEST_F(lifecycle_test, stop_with_everything_under_way) {
 
 TEST_F(lifecycle_test, sockets_of_a_dead_server_are_replaced) {
     const std::string stale = path(3);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        fake_device* const device = new fake_device();
-        server* const s = new server();
-        s->add_endpoint(stale, *device);
-        ::_exit(0);
+    {
+        // Bound, and closed without being removed.
+        const unique_fd dead(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        stale.copy(address.sun_path, sizeof(address.sun_path) - 1);
+        ASSERT_EQ(::bind(dead.get(), reinterpret_cast<sockaddr*>(&address),
+                         sizeof(address)),
+                  0);
     }
-    int status = 0;
-    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
     ASSERT_TRUE(std::filesystem::exists(stale));
     fake_device device;
     server s;
@@ -291,7 +294,8 @@ TEST_F(lifecycle_test, idle_uses_no_cpu) {
     const long switches_before = switches();
     std::this_thread::sleep_for(std::chrono::seconds(1));
     EXPECT_LT(used() - before, 0.01);
-    EXPECT_LT(switches() - switches_before, 10) << "something polls";
+    // A sanitizer's own thread wakes ten times a second.
+    EXPECT_LT(switches() - switches_before, 30) << "something polls";
 }
 
 TEST_F(lifecycle_test, a_client_that_is_held_back_and_leaves) {
