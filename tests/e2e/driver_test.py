@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""prawn.ko in one real guest, whose processes send to their own node.
+"""prawn.ko in real guests: one, whose processes send to their own node, or two.
 
 The programs are those of tests/driver; what they print is TAP. A program that
 was to run and printed no plan has failed.
 
 usage: driver_test.py --launch PROGRAM --root DIR --build DIR
-                      [PROGRAM...]
+                      [--nodes N] [PROGRAM...]
 """
 import argparse
 import os
@@ -16,14 +16,16 @@ import subprocess
 import sys
 import tempfile
 
-ALL = "driver_uapi driver_space driver_wait driver_stress driver_life".split()
+ALONE = "driver_uapi driver_space driver_wait driver_stress driver_life".split()
+TOGETHER = ["driver_peer"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def boot(args, share, config):
     inside = " ".join(args.programs)
     return [args.launch, "--root", args.root, "--build", args.build, "boot",
-            "--config", config, "--cpus", "2", "--memory", "1024",
+            "--config", config, "--nodes", str(args.nodes),
+            "--cpus", "2" if args.nodes == 1 else "1", "--memory", "1024",
             "--share", share, "--timeout", "300", "--cmd",
             f"sh /host/driver_guest.sh {inside}"]
 
@@ -45,13 +47,15 @@ def main():
     parser.add_argument("--launch", required=True)
     parser.add_argument("--root", required=True)
     parser.add_argument("--build", required=True)
+    parser.add_argument("--nodes", type=int, default=1, choices=[1, 2])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     args = parser.parse_args()
-    args.programs = args.programs or ALL
+    args.programs = args.programs or (ALONE if args.nodes == 1
+                                      else TOGETHER)
     with tempfile.TemporaryDirectory() as directory:
         config = os.path.join(directory, "one-node.toml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write("nodes = 1\nchecker = true\n")
+            file.write(f"nodes = {args.nodes}\nchecker = true\n")
         share = os.path.join(directory, "share")
         os.mkdir(share, 0o755)
         shutil.copy(os.path.join(HERE, "driver_guest.sh"), share)
