@@ -93,7 +93,13 @@ class Sim(unittest.TestCase):
             self.assertGreater(os.path.getsize(files[name]), 0)
 
     def test_idle_it_sleeps(self):
-        process = self.start()
+        self.idle()
+
+    def test_idle_it_sleeps_with_views_too(self):
+        self.idle("--csv", os.path.join(self.temp.name, "csv"))
+
+    def idle(self, *words):
+        process = self.start(*words)
         def ticks():
             with open(f"/proc/{process.pid}/stat", encoding="utf-8") as f:
                 fields = f.read().rsplit(")", 1)[1].split()

@@ -8,7 +8,7 @@ namespace prawn {
 
 notifier::notifier(sc_core::sc_module_name name, const block_env& env) :
     notifier_base(name, env, block_id::NOTIFIER),
-    m_completions("completions", COMPLETION_DEPTH),
+    m_completion_in("completion_in", *this),
     m_notification_in([this](auto& r) { on_notification(r); }),
     m_event_in([this](auto& r) { on_event(r); }),
     m_ack_in([this](auto& r) { on_ack(r); }),
@@ -34,7 +34,7 @@ notifier::notifier(sc_core::sc_module_name name, const block_env& env) :
     SC_HAS_PROCESS(notifier);
     SC_METHOD(work);
     dont_initialize();
-    sensitive << m_kick << m_completions.arrived();
+    sensitive << m_kick;
 }
 
 namespace {
@@ -48,7 +48,7 @@ bool ring_fits(std::uint64_t base, unsigned log2) {
 
 void notifier::set_event_ring(std::uint64_t base, unsigned log2) {
     m_event_queue.clear();
-    m_events_ring = ring();
+    m_events_ring = host_ring();
     if (!ring_fits(base, log2))
         return;
     m_events_ring.base = base;
@@ -58,7 +58,7 @@ void notifier::set_event_ring(std::uint64_t base, unsigned log2) {
 }
 
 void notifier::set_ack_ring(std::uint64_t base, unsigned log2) {
-    m_ack_ring = ring();
+    m_ack_ring = host_ring();
     if (!ring_fits(base, log2))
         return;
     m_ack_ring.base = base;
@@ -92,7 +92,7 @@ void notifier::on_notification(notification_request& r) {
 
 void notifier::queue_notification(std::uint16_t context,
                                   prawn_notification entry) {
-    ring& r = m_contexts[context].notification;
+    host_ring& r = m_contexts[context].notification;
     entry.seq = r.producer + 1;
     m_notifications.push_back({context, r.producer, entry});
     r.producer++;
@@ -166,6 +166,16 @@ void notifier::refuse(const kernel_event_request& r) {
     refusal_out->try_put(answer);
 }
 
+// -- Completions ------------------------------------------------------------
+
+bool notifier::take_completion(completion_request& r) {
+    if (m_completions.size() == COMPLETION_DEPTH)
+        return false;
+    m_completions.push_back(r);
+    kick();
+    return true;
+}
+
 // -- Acknowledgements -------------------------------------------------------
 
 void notifier::on_ack(ack_request& r) {
@@ -180,7 +190,7 @@ void notifier::on_ack(ack_request& r) {
 // -- Indices and interrupts -------------------------------------------------
 
 // False for an index that is not between the last one and the producer.
-bool notifier::consume(ring& r, std::uint32_t index) {
+bool notifier::consume(host_ring& r, std::uint32_t index) {
     if (index - r.consumed > r.producer - r.consumed) {
         m_count_bad_index++;
         return false;
@@ -191,7 +201,7 @@ bool notifier::consume(ring& r, std::uint32_t index) {
 
 void notifier::on_update(ring_update& u) {
     if (u.what == ring_update::EVENT_CONSUMED) {
-        ring& r = m_events_ring;
+        host_ring& r = m_events_ring;
         if (!r.usable() || !consume(r, u.index))
             return;
         flush_events();
@@ -220,7 +230,7 @@ void notifier::on_update(ring_update& u) {
     }
 }
 
-void notifier::arm(std::uint16_t context, ring& r, std::uint32_t index) {
+void notifier::arm(std::uint16_t context, host_ring& r, std::uint32_t index) {
     r.armed = r.written == index;
     r.arm_index = index;
     if (!r.armed)
@@ -228,7 +238,8 @@ void notifier::arm(std::uint16_t context, ring& r, std::uint32_t index) {
 }
 
 // The entry is in host memory.
-void notifier::landed(std::uint16_t context, ring& r, std::uint32_t index) {
+void notifier::landed(std::uint16_t context, host_ring& r,
+                      std::uint32_t index) {
     r.written = index + 1;
     if (!r.armed || r.written == r.arm_index)
         return;
@@ -293,12 +304,11 @@ void notifier::enable(const control_request& r) {
 void notifier::disable(const control_request& r) {
     if (r.context < PRAWN_CONTEXTS) {
         m_contexts[r.context] = context_state();
-        m_notifications.erase(
-            std::remove_if(m_notifications.begin(), m_notifications.end(),
-                           [&](const queued_notification& n) {
-                               return n.context == r.context;
-                           }),
-            m_notifications.end());
+        for (std::size_t n = m_notifications.size(); n > 0; n--) {
+            queued_notification one = m_notifications.pop_front();
+            if (one.context != r.context)
+                m_notifications.push_back(one);
+        }
         // Completions on their way are dropped when their turn comes.
     }
     m_control.answer(r.tag, PRAWN_STATUS_OK);
@@ -306,11 +316,12 @@ void notifier::disable(const control_request& r) {
 
 void notifier::reset() {
     m_completions.clear();
+    m_completion_in.has_room();
     m_control.reset();
     for (context_state& c : m_contexts)
         c = context_state();
-    m_events_ring = ring();
-    m_ack_ring = ring();
+    m_events_ring = host_ring();
+    m_ack_ring = host_ring();
     m_acks.clear();
     m_event_queue.clear();
     m_events_held.clear();
@@ -324,7 +335,8 @@ void notifier::reset() {
     m_request = dma_request();
     m_turn = 0;
     m_next = sc_core::SC_ZERO_TIME;
-    kick();
+    m_scheduled = false;
+    kick();  // a process that waits for the channel waits no longer
 }
 
 }  // namespace prawn

@@ -11,8 +11,10 @@
 
 #include "nic/contracts.h"
 #include "nic/control_channel.h"
+#include "nic/direct_in.h"
 #include "nic/pools.h"
 #include "support/handler.h"
+#include "support/ring.h"
 
 namespace prawn {
 
@@ -40,7 +42,7 @@ public:
     notifier(sc_core::sc_module_name name, const block_env& env);
 
     put_if<completion_request>& completion_in() override {
-        return m_completions;
+        return m_completion_in;
     }
     put_if<notification_request>& notification_in() override {
         return m_notification_in;
@@ -58,7 +60,7 @@ private:
     enum kind_t : unsigned { ACK, EVENT, COMPLETION, NOTIFICATION, KINDS };
 
     // A ring in host memory that this block fills.
-    struct ring {
+    struct host_ring {
         std::uint64_t base = 0;
         unsigned log2 = 0;
         std::uint32_t producer = 0;  // next index to give out
@@ -74,8 +76,8 @@ private:
     struct context_state {
         bool enabled = false;
         unsigned vector = 0;
-        ring completion;
-        ring notification;
+        host_ring completion;
+        host_ring notification;
         std::deque<prawn_notification> pending;  // count > 0
         std::uint64_t life = 0;                  // changes with every enable
     };
@@ -100,6 +102,7 @@ private:
     };
 
     // Inputs.
+    bool take_completion(completion_request& r);
     void on_notification(notification_request& r);
     void on_event(kernel_event_request& r);
     void on_ack(ack_request& r);
@@ -115,11 +118,12 @@ private:
     void refuse(const kernel_event_request& r);
     void enable(const control_request& r);
     void disable(const control_request& r);
-    bool consume(ring& r, std::uint32_t index);
-    void arm(std::uint16_t context, ring& r, std::uint32_t index);
-    void landed(std::uint16_t context, ring& r, std::uint32_t index);
+    bool consume(host_ring& r, std::uint32_t index);
+    void arm(std::uint16_t context, host_ring& r, std::uint32_t index);
+    void landed(std::uint16_t context, host_ring& r, std::uint32_t index);
 
     // Output.
+    bool has_work() const;
     void kick();
     void work();
     bool start_next();
@@ -132,7 +136,8 @@ private:
                    ref<small_buffer> buffer, std::uint16_t context);
     void raise(unsigned vector, unsigned cause);
 
-    inbox<completion_request> m_completions;
+    direct_in<completion_request, notifier, &notifier::take_completion>
+        m_completion_in;
     handler<notification_request> m_notification_in;
     handler<kernel_event_request> m_event_in;
     handler<ack_request> m_ack_in;
@@ -141,12 +146,13 @@ private:
     control_channel m_control;
 
     std::array<context_state, PRAWN_CONTEXTS> m_contexts;
-    ring m_events_ring;
-    ring m_ack_ring;
-    std::deque<ack_request> m_acks;
-    std::deque<queued_event> m_event_queue;
+    host_ring m_events_ring;
+    host_ring m_ack_ring;
+    ring<completion_request> m_completions{COMPLETION_DEPTH};
+    ring<ack_request> m_acks;
+    ring<queued_event> m_event_queue;
     std::deque<kernel_event_request> m_events_held;
-    std::deque<queued_notification> m_notifications;
+    ring<queued_notification> m_notifications;
 
     std::array<flight, WINDOW> m_flights;
     unsigned m_in_flight = 0;
@@ -155,8 +161,9 @@ private:
     drain_tracker m_drains;
     unsigned m_turn = 0;
     bool m_refused = false;
-    dma_request m_request;  // refused by the DMA channel, to be put again
-    sc_core::sc_time m_next;
+    dma_request m_request;     // refused by the DMA channel, to be put again
+    sc_core::sc_time m_next;   // the next entry may begin
+    bool m_scheduled = false;  // m_kick is under way
     sc_core::sc_event m_kick;
 
     counter& m_count_completions;

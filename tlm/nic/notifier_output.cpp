@@ -18,30 +18,33 @@ std::uint64_t entry_address(std::uint64_t base, std::uint32_t mask,
 
 }  // namespace
 
+bool notifier::has_work() const {
+    return !m_completions.empty() || !m_notifications.empty() ||
+           !m_acks.empty() || !m_event_queue.empty();
+}
+
 void notifier::kick() {
-    m_kick.notify(sc_core::SC_ZERO_TIME);
+    if (m_scheduled)
+        return;
+    m_scheduled = true;
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
+    if (now < m_next)
+        m_kick.notify(m_next - now);
+    else
+        m_kick.notify(sc_core::SC_ZERO_TIME);
 }
 
 void notifier::work() {
-    if (m_refused) {
-        if (!dma_out->try_put(m_request)) {
-            next_trigger(dma_out->room() | m_kick);
-            return;
-        }
+    m_scheduled = false;
+    if (m_refused && dma_out->try_put(m_request))
         m_refused = false;
-    }
     const sc_core::sc_time now = sc_core::sc_time_stamp();
-    if (now < m_next) {
-        m_kick.notify(m_next - now);
-        return;
-    }
-    if (m_in_flight == WINDOW || !start_next())
-        return;
-    m_next = now + cycles(ENTRY_CYCLES);
+    if (!m_refused && m_in_flight < WINDOW && now >= m_next && start_next())
+        m_next = now + cycles(ENTRY_CYCLES);
     if (m_refused)
         next_trigger(dma_out->room() | m_kick);
-    else
-        m_kick.notify(cycles(ENTRY_CYCLES));
+    else if (m_in_flight < WINDOW && has_work())
+        kick();  // without a place in the window, the next reply does
 }
 
 // One entry, of the kind whose turn it is. False if there is nothing to do.
@@ -72,8 +75,7 @@ bool notifier::start(kind_t kind) {
 bool notifier::start_ack() {
     if (m_acks.empty())
         return false;
-    const ack_request r = m_acks.front();
-    m_acks.pop_front();
+    const ack_request r = m_acks.pop_front();
     ref<small_buffer> buffer = small_buffer_pool().get();
     prawn_admin_ack entry{};
     entry.value = r.value;
@@ -93,8 +95,7 @@ bool notifier::start_ack() {
 bool notifier::start_event() {
     if (m_event_queue.empty())
         return false;
-    const queued_event e = std::move(m_event_queue.front());
-    m_event_queue.pop_front();
+    const queued_event e = m_event_queue.pop_front();
     const kernel_event_request& r = e.request;
     ref<small_buffer> buffer = small_buffer_pool().get();
     static_assert(sizeof(prawn_kernel_event) <= sizeof(buffer->bytes), "");
@@ -122,12 +123,13 @@ bool notifier::start_event() {
 
 bool notifier::start_completion() {
     while (!m_completions.empty()) {
-        completion_request r = m_completions.pop();
+        completion_request r = m_completions.pop_front();
+        m_completion_in.has_room();
         if (r.context >= PRAWN_CONTEXTS || !m_contexts[r.context].enabled) {
             m_count_dropped++;
             continue;
         }
-        const ring& c = m_contexts[r.context].completion;
+        const host_ring& c = m_contexts[r.context].completion;
         ref<small_buffer> buffer = small_buffer_pool().get();
         r.entry.seq = r.index + 1;
         std::memcpy(buffer->bytes, &r.entry, sizeof(r.entry));
@@ -149,9 +151,8 @@ bool notifier::start_completion() {
 bool notifier::start_notification() {
     if (m_notifications.empty())
         return false;
-    const queued_notification n = m_notifications.front();
-    m_notifications.pop_front();
-    const ring& c = m_contexts[n.context].notification;
+    const queued_notification n = m_notifications.pop_front();
+    const host_ring& c = m_contexts[n.context].notification;
     ref<small_buffer> buffer = small_buffer_pool().get();
     std::memcpy(buffer->bytes, &n.entry, sizeof(n.entry));
     flight& f =
@@ -206,7 +207,8 @@ void notifier::on_reply(dma_reply& r) {
     m_flights[slot].used = false;
     m_in_flight--;
     m_drains.end(f.drain);
-    kick();
+    if (has_work())
+        kick();
     if (r.status != PRAWN_STATUS_OK) {
         m_count_dma_errors++;
         m_events.emit(event_kind::ERROR, {}, r.status, f.kind);

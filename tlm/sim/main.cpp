@@ -19,6 +19,7 @@
 #include "qemu-device/bridge/bridge.h"
 #include "sim/cluster.h"
 #include "sim/config.h"
+#include "sim/late_flush.h"
 
 namespace prawn {
 
@@ -110,6 +111,9 @@ int simulate(const options& o) {
                             "profile " + config.profile + ", " + config.time);
     cluster model("model", config, &log);
     stopper end("stopper");
+    std::unique_ptr<late_flush> flush;
+    if (log.enabled() || log.capturing())
+        flush = std::make_unique<late_flush>("flush", log);
     std::vector<std::unique_ptr<bridge>> bridges;
     vfio_user::server server;  // stops before the bridges go
     for (unsigned k = 0; k < model.nodes(); k++) {
