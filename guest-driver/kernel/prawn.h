@@ -4,7 +4,7 @@
  *
  * Locking order, outermost first:
  *
- *   prawn_srcu (read)    every file operation; remove and reset wait for it
+ *   prawn_dev.srcu       (read) every file operation; remove and reset wait
  *   prawn_dev.file_lock  list of open files; held while remove tears down
  *   prawn_ctx.op_lock    SETUP, PIN, UNPIN, EXPORT, UNEXPORT of one context
  *   mm->mmap_lock
@@ -62,8 +62,6 @@
 #define PRAWN_CHUNK_SHIFT 21 /* what one leaf of a table covers */
 #define PRAWN_CHUNK_PAGES 512
 
-extern struct srcu_struct prawn_srcu;
-
 struct prawn_ring {
 	void *cpu;
 	dma_addr_t dma;
@@ -93,6 +91,7 @@ struct prawn_peer {
 struct prawn_dev {
 	struct device dev; /* owns this structure */
 	struct cdev cdev;
+	struct srcu_struct srcu; /* file operations under way */
 	struct pci_dev *pdev;
 	int minor;
 	void __iomem *bar0;

@@ -2,7 +2,7 @@
 /*
  * /dev/prawnN: open, release, ioctl, mmap.
  *
- * Every operation runs inside prawn_srcu and looks at "gone" there, so remove
+ * Every operation runs inside the device's srcu and looks at "gone" there, so remove
  * can set it, wait for the operations under way (it wakes the sleepers), and
  * take the device apart. Mappings are filled by page faults, for the same
  * reason: a fault after that finds nothing to map.
@@ -21,7 +21,6 @@
 
 #define PRAWN_MINORS 64
 
-DEFINE_SRCU(prawn_srcu);
 static DEFINE_IDA(prawn_minors);
 static dev_t prawn_devt;
 
@@ -44,7 +43,7 @@ static int prawn_open(struct inode *inode, struct file *file)
 	struct prawn_ctx *ctx;
 	int idx, err;
 
-	idx = srcu_read_lock(&prawn_srcu);
+	idx = srcu_read_lock(&pd->srcu);
 	err = prawn_usable(pd);
 	if (err)
 		goto out;
@@ -59,7 +58,7 @@ static int prawn_open(struct inode *inode, struct file *file)
 	mutex_unlock(&pd->file_lock);
 	err = nonseekable_open(inode, file);
 out:
-	srcu_read_unlock(&prawn_srcu, idx);
+	srcu_read_unlock(&pd->srcu, idx);
 	return err;
 }
 
@@ -69,13 +68,13 @@ static int prawn_release(struct inode *inode, struct file *file)
 	struct prawn_dev *pd = ctx->pd;
 	int idx;
 
-	idx = srcu_read_lock(&prawn_srcu);
+	idx = srcu_read_lock(&pd->srcu);
 	/* If remove or reset is at it, this waits until it is done with us. */
 	mutex_lock(&pd->file_lock);
 	list_del_init(&ctx->link);
 	mutex_unlock(&pd->file_lock);
 	prawn_ctx_down(ctx);
-	srcu_read_unlock(&prawn_srcu, idx);
+	srcu_read_unlock(&pd->srcu, idx);
 	prawn_ctx_put(ctx);
 	return 0;
 }
@@ -297,9 +296,9 @@ static long prawn_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 		return -EPERM;
 	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(&arg, ptr, size))
 		return -EFAULT;
-	idx = srcu_read_lock(&prawn_srcu);
+	idx = srcu_read_lock(&ctx->pd->srcu);
 	err = checked_ioctl(ctx, cmd, &arg);
-	srcu_read_unlock(&prawn_srcu, idx);
+	srcu_read_unlock(&ctx->pd->srcu, idx);
 	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(ptr, &arg, size))
 		return -EFAULT;
 	return err;
@@ -322,7 +321,7 @@ static vm_fault_t prawn_fault(struct vm_fault *vmf)
 	size_t byte = (vmf->pgoff << PAGE_SHIFT) & U32_MAX;
 	int idx;
 
-	idx = srcu_read_lock(&prawn_srcu);
+	idx = srcu_read_lock(&ctx->pd->srcu);
 	if (!READ_ONCE(ctx->pd->gone) && !READ_ONCE(ctx->lost) &&
 	    READ_ONCE(ctx->up)) {
 		phys_addr_t bar2 = pci_resource_start(ctx->pd->pdev, 2);
@@ -339,7 +338,7 @@ static vm_fault_t prawn_fault(struct vm_fault *vmf)
 				vma, vmf->address,
 				ring_pfn(&ctx->ring[region], byte));
 	}
-	srcu_read_unlock(&prawn_srcu, idx);
+	srcu_read_unlock(&ctx->pd->srcu, idx);
 	return result;
 }
 
@@ -410,6 +409,7 @@ static void dev_release(struct device *dev)
 	struct prawn_dev *pd = container_of(dev, struct prawn_dev, dev);
 
 	minor_put(pd);
+	cleanup_srcu_struct(&pd->srcu);
 	xa_destroy(&pd->exports);
 	xa_destroy(&pd->imports);
 	pci_dev_put(pd->pdev);
@@ -424,11 +424,13 @@ struct prawn_dev *prawn_dev_alloc(struct pci_dev *pdev)
 
 	if (!pd)
 		return ERR_PTR(-ENOMEM);
+	err = init_srcu_struct(&pd->srcu);
+	if (err)
+		goto err_free;
 	pd->minor = ida_alloc_max(&prawn_minors, PRAWN_MINORS - 1, GFP_KERNEL);
 	if (pd->minor < 0) {
 		err = pd->minor;
-		kfree(pd);
-		return ERR_PTR(err);
+		goto err_srcu;
 	}
 	pd->pdev = pci_dev_get(pdev);
 	spin_lock_init(&pd->admin.lock);
@@ -460,6 +462,12 @@ struct prawn_dev *prawn_dev_alloc(struct pci_dev *pdev)
 	cdev_init(&pd->cdev, &prawn_fops);
 	pd->cdev.owner = THIS_MODULE;
 	return pd;
+
+err_srcu:
+	cleanup_srcu_struct(&pd->srcu);
+err_free:
+	kfree(pd);
+	return ERR_PTR(err);
 }
 
 int prawn_dev_publish(struct prawn_dev *pd)

@@ -66,7 +66,7 @@ static void quiesce(struct prawn_dev *pd)
 {
 	prawn_wake_all(pd);
 	cancel_delayed_work_sync(&pd->ping_work);
-	synchronize_srcu(&prawn_srcu);
+	synchronize_srcu(&pd->srcu);
 	prawn_files_down(pd);
 	prawn_withdrawals_drop(pd);
 	cancel_work_sync(&pd->event_work);

@@ -308,10 +308,15 @@ static unsigned long shrink_scan(struct shrinker *shrinker,
 
 int prawn_shrinker_init(struct prawn_dev *pd)
 {
+	int err;
+
 	pd->shrinker = prawn_shrinker_alloc(pd);
 	if (!pd->shrinker)
 		return -ENOMEM;
 	pd->shrinker->count_objects = shrink_count;
 	pd->shrinker->scan_objects = shrink_scan;
-	return prawn_shrinker_register(pd->shrinker);
+	err = prawn_shrinker_register(pd->shrinker);
+	if (err)
+		prawn_shrinker_free(pd->shrinker);
+	return err;
 }
