@@ -21,10 +21,18 @@ run() {
     status=1
 }
 
+# What the driver or the kernel would only say when something is wrong.
+look_at_kernel_log() {
+    dmesg | grep -E 'BUG|WARNING|Oops|rcu.*stall|hung task|prawn.*(given up|refused|outside|unknown event|bad message)' || return
+    note "FAILED: the kernel complained"
+    status=1
+}
+
 if [ "$prawn_node" = 1 ]; then
     limit=3600
     run protect_peer
     run protect_end check
+    look_at_kernel_log
     exit $status
 fi
 [ "$prawn_node" = 0 ] || exit 0
@@ -48,7 +56,7 @@ if [ "$tier" = slow ]; then
         lib_withdraw 500
         lib_pins 3000'
 else
-    limit=100
+    limit=200
     all='hostile_commands
         hostile_garbage
         hostile_doorbell
@@ -86,8 +94,5 @@ wait $victim || status=1
 limit=100
 run protect_end check
 run protect_end quit
-dmesg | grep -E 'BUG|WARNING|Oops|prawn.*(given up|refused)' && {
-    note "FAILED: the kernel complained"
-    status=1
-}
+look_at_kernel_log
 exit $status

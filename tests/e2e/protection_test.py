@@ -6,7 +6,7 @@ The programs are those of tests/driver; what they print is TAP. A program that
 was to run and printed no plan has failed.
 
 usage: protection_test.py --launch PROGRAM --root DIR --build DIR
-                          [--tier ci|slow] [PROGRAM...]
+                          [--tier ci|slow] [--cpus N] [PROGRAM...]
 """
 import argparse
 import os
@@ -37,7 +37,7 @@ def make_share(build, programs, directory):
 def boot(args, share):
     inside = " ".join([args.tier] + args.programs)
     return [args.launch, "--root", args.root, "--build", args.build, "boot",
-            "--nodes", "2", "--set", "checker=true", "--share", share,
+            "--nodes", "2", "--cpus", str(args.cpus), "--set", "checker=true", "--share", share,
             "--timeout", "600", "--cmd",
             f"sh /host/protection_guest.sh {inside}"]
 
@@ -76,6 +76,7 @@ def main():
     parser.add_argument("--root", required=True)
     parser.add_argument("--build", required=True)
     parser.add_argument("--tier", choices=["ci", "slow"], default="ci")
+    parser.add_argument("--cpus", type=int, default=1, help="of each guest")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     args = parser.parse_args()
     unknown = set(args.programs) - set(ALL)
