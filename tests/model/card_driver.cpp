@@ -275,8 +275,13 @@ std::uint16_t card_driver::close(std::uint16_t id) {
     const std::uint16_t status =
         admin(command(PRAWN_ADMIN_OPCODE_CONTEXT_DISABLE, id));
     context& c = *m_contexts.at(id);
+    // At once, so that the checker sees what an early acknowledgement allowed;
+    // a command would come later.
     for (const auto& [va, page] : c.m_pages) {
-        revoke(id, page.bus, 1);
+        if (m_checked) {
+            EXPECT_EQ(m_node.checker()->revoke(id, page.bus, 1),
+                      PRAWN_STATUS_OK);
+        }
         if (page.owned)
             free(page.bus, 1);
     }

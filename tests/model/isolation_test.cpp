@@ -186,7 +186,9 @@ TEST_F(isolation_test, a_full_outgoing_fifo_tells_the_kernel) {
         c.from->send(0, c.source, 65536);
     EXPECT_GT(driver(0).wait_event(PRAWN_EVENT_TYPE_FIFO_THRESHOLD).value,
               8192u);
-    EXPECT_GT(driver(0).read(PRAWN_BAR0_FIFO_LEVEL, 4), 8192u);
+    driver(0).until(
+        [&] { return driver(0).read(PRAWN_BAR0_FIFO_LEVEL, 4) > 8192; }, 500,
+        "FIFO_LEVEL above the threshold");
     bench::get().host(2).set_hold(memory_host::hold::NOTHING);
     bench::get().host(2).release(1000);
     for (int i = 0; i < 8; i++)

@@ -15,7 +15,10 @@ class reset_test : public model_test
 protected:
     static unsigned instants() { return bench::twins() ? 12 : 40; }
     // Instants that fall into all parts of a transfer of BYTES.
-    static double instant(unsigned i) { return 0.05 + 0.391 * i; }
+    static double instant(unsigned i) {
+        const double rate = bench::get().model().profile().bus.bytes_per_ns;
+        return (0.05 + 0.391 * i) * (rate < 1 ? 60 : 1);
+    }
 
     void expect_works(unsigned a, unsigned b, std::uint32_t id) {
         channel c = make_channel(driver(a), 20, driver(b), 21, id, 2);
@@ -86,11 +89,18 @@ TEST_F(reset_test, export_withdrawn_in_mid_transfer) {
         c.from->send(0, c.source, BYTES);
         pause(instant(i));
         EXPECT_EQ(driver(1).clear_export(0), PRAWN_STATUS_OK);
-        // From now on not a byte of the buffer changes.
+        // From now on not a byte of the buffer changes, and the checker, told
+        // at this very instant, sees no DMA.
+        for (std::uint64_t at = 0; at < c.length; at += PAGE)
+            driver(1).where().checker()->revoke(
+                2, c.to->bus_address(c.target + at), 1);
         const auto before = c.to->read(c.target, c.length);
         c.from->wait_completion();
         pause(20);
         EXPECT_EQ(c.to->read(c.target, c.length), before);
+        for (std::uint64_t at = 0; at < c.length; at += PAGE)
+            driver(1).where().checker()->grant(
+                2, c.to->bus_address(c.target + at), 1, true);
         EXPECT_EQ(driver(0).close(1), PRAWN_STATUS_OK);
         EXPECT_EQ(driver(1).close(2), PRAWN_STATUS_OK);
     }
