@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <sched.h>
+
 #include "prawn_hw.h"
 
 namespace prawn {
@@ -48,6 +50,9 @@ bridge::bridge(sc_core::sc_module_name name) :
     SC_METHOD(take);
     dont_initialize();
     sensitive << m_waker.woken() << m_again;
+    SC_METHOD(spin);
+    dont_initialize();
+    sensitive << m_look;
 }
 
 bridge::~bridge() = default;
@@ -61,12 +66,14 @@ void bridge::attach(vfio_user::server& server,
 // -- Protocol thread --------------------------------------------------------
 
 void bridge::push(request r) {
-    m_queued.fetch_add(1, std::memory_order_relaxed);
+    m_queued.fetch_add(1);
     {
         const std::lock_guard<std::mutex> hold(m_mutex);
         m_incoming.push_back(std::move(r));
     }
-    m_waker.wake();
+    // Whoever spins takes it: looks at m_queued again after it has stopped.
+    if (!m_spinning.load())
+        m_waker.wake();
 }
 
 bool bridge::can_accept() const {
@@ -165,6 +172,24 @@ void bridge::take() {
         m_work.push_back(std::move(r));
     m_taken.clear();
     pump();
+}
+
+void bridge::spin() {
+    if (sc_core::sc_pending_activity())
+        return;  // the model goes first
+    m_stats.spins++;
+    const unsigned wakes = kernel_waker::wakes().load();
+    const clock::time_point end = m_answered + SPIN;
+    m_spinning.store(true);
+    while (m_queued.load() == 0 && kernel_waker::wakes().load() == wakes &&
+           clock::now() < end)
+        ::sched_yield();
+    m_spinning.store(false);
+    // What came before this was seen woke nobody.
+    if (m_queued.load() == 0)
+        return;
+    m_stats.spins_hit++;
+    take();
 }
 
 void bridge::pump() {
@@ -283,10 +308,15 @@ tlm::tlm_sync_enum bridge::bar_response(tlm::tlm_generic_payload& trans,
         m_door = nullptr;
     if (phase == tlm::BEGIN_RESP) {
         if (a.token && a.life == m_life) {
-            if (a.is_read())
+            if (a.is_read()) {
                 m_server->complete_read(a.token, a.data);
-            else
+                const clock::time_point now = clock::now();
+                if (now - m_answered < 2 * SPIN)
+                    m_look.notify(sc_core::SC_ZERO_TIME);
+                m_answered = now;
+            } else {
                 m_server->complete_write(a.token);
+            }
         }
         a.release();
     }

@@ -6,6 +6,7 @@
 #define PRAWN_QEMU_DEVICE_BRIDGE_BRIDGE_H
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -29,6 +30,11 @@ namespace prawn {
 // the SystemC thread, which takes all that is queued at each wake-up, hands it
 // to the host port in order, and answers directly: a BAR read crosses threads
 // once in each direction.
+//
+// A guest that reads registers one after the other waits mostly for threads to
+// wake up. So after an answer that followed the one before within SPIN, the
+// SystemC thread looks for the next request for as long, if the model has
+// nothing to do: only in a burst of reads, never while idle.
 //
 // A read waits for the card's registers only, never for DMA: what DMA there is
 // goes on behind it. So a guest that is stopped in a read is never waited for.
@@ -55,6 +61,8 @@ public:
     // Requests that may wait; beyond it the client is not read from.
     static constexpr std::size_t QUEUE_LIMIT = 4096;
 
+    static constexpr std::chrono::microseconds SPIN{15};
+
     explicit bridge(sc_core::sc_module_name name);
     ~bridge() override;
 
@@ -65,7 +73,7 @@ public:
         std::uint64_t reads = 0, writes = 0;
         std::uint64_t dma_direct = 0, dma_messages = 0, dma_refused = 0;
         std::uint64_t dma_cancelled = 0, interrupts = 0, throttled = 0;
-        std::uint64_t wakeups = 0;
+        std::uint64_t wakeups = 0, spins = 0, spins_hit = 0;
     };
     const statistics& stats() const { return m_stats; }
 
@@ -88,6 +96,7 @@ public:
                    vfio_user::reply_token token) override;
 
 private:
+    using clock = std::chrono::steady_clock;
     using region_ref = std::shared_ptr<vfio_user::memory_region>;
 
     // A DMA transaction that travels by message.
@@ -136,6 +145,7 @@ private:
 
     // SystemC thread.
     void take();
+    void spin();
     void pump();
     void execute(request& r);
     void send_access(const request& r);
@@ -156,6 +166,7 @@ private:
     vfio_user::endpoint_id m_endpoint = 0;
     kernel_waker m_waker{"waker"};
     sc_core::sc_event m_again{"again"};
+    sc_core::sc_event m_look{"look"};
 
     // Shared between the threads.
     mutable std::mutex m_mutex;
@@ -163,6 +174,7 @@ private:
     std::vector<std::shared_ptr<message>> m_done;
     std::atomic<std::size_t> m_queued{0};  // in m_incoming and m_work
     mutable std::atomic<bool> m_throttled{false};
+    std::atomic<bool> m_spinning{false};  // pushes need not wake
 
     // SystemC thread only.
     forward_end<bridge> m_dma_end;
@@ -177,6 +189,7 @@ private:
     bool m_bus_master = false;
     vfio_user::guest_memory m_memory;
     std::vector<std::shared_ptr<message>> m_messages;
+    clock::time_point m_answered;  // the last read
     statistics m_stats;
 };
 

@@ -24,10 +24,18 @@ public:
     ~kernel_waker() override { async_detach_suspending(); }
 
     void wake() {
+        wakes().fetch_add(1, std::memory_order_release);
         if (!m_asked.exchange(true, std::memory_order_acq_rel))
             async_request_update();
     }
     const sc_core::sc_event& woken() const { return m_woken; }
+
+    // Wake-ups of all wakers so far: who keeps the SystemC thread busy looks
+    // here whether somebody else wants it.
+    static std::atomic<unsigned>& wakes() {
+        static std::atomic<unsigned> count{0};
+        return count;
+    }
 
 private:
     void update() override {
