@@ -18,6 +18,7 @@ struct bench {
     source<control_request> control{"control"};
     sink<packet_ref> out;
     sink<control_reply> answers;
+    sink<kernel_event_request> kernel;
     twins between;
     std::uint64_t base = 0;
     std::uint32_t number = 0;
@@ -30,6 +31,7 @@ struct bench {
         control.out.bind(dut.control_in());
         dut.packet_out.bind(out);
         dut.control_out.bind(answers);
+        dut.event_out.bind(kernel);
     }
     void restart() {
         dut.reset();
@@ -41,6 +43,7 @@ struct bench {
         run_cycles(1000);
         out.clear();
         answers.clear();
+        kernel.clear();
         w.events.text.clear();
         number = 0;
         base = now_ps();
@@ -136,6 +139,33 @@ TEST(outgoing_fifo, counts_its_level) {
     b->out.give_room();
     run_cycles(200);
     EXPECT_EQ(b->dut.level(), 0u);
+}
+
+TEST(outgoing_fifo, tells_the_kernel_when_it_rises_above_its_threshold) {
+    b->restart();
+    b->out.accept = [](const packet_ref&) { return false; };
+    packet_ref p;
+    b->dut.set_threshold(400);
+    for (unsigned i = 0; i < 4; i++)
+        b->dut.packet_in().try_put(p = b->make(2, 132));  // 200 on the wire
+    ASSERT_EQ(b->kernel.items.size(), 1u) << "once";
+    EXPECT_EQ(b->kernel.items[0].item.type, PRAWN_EVENT_TYPE_FIFO_THRESHOLD);
+    EXPECT_EQ(b->kernel.items[0].item.value, 600u);
+    run_cycles(50);
+    b->out.accept = nullptr;
+    b->out.give_room();
+    run_cycles(200);
+    EXPECT_EQ(b->dut.level(), 0u);
+    b->out.accept = [](const packet_ref&) { return false; };
+    for (unsigned i = 0; i < 3; i++)
+        b->dut.packet_in().try_put(p = b->make(2, 132));
+    EXPECT_EQ(b->kernel.items.size(), 2u) << "once more";
+    b->dut.set_threshold(0);
+    for (unsigned i = 0; i < 3; i++)
+        b->dut.packet_in().try_put(p = b->make(3, 132));
+    EXPECT_EQ(b->kernel.items.size(), 2u) << "never";
+    b->dut.set_threshold(500);
+    EXPECT_EQ(b->kernel.items.size(), 3u) << "it is above already";
 }
 
 TEST(outgoing_fifo, refuses_per_peer) {

@@ -74,9 +74,9 @@ std::uint16_t opt::check(const opt_request& r, const entry& e) const {
 }
 
 void opt::lookup(const opt_request& r) {
-    static const entry NOTHING;
+    static const entry nothing;
     const entry& e =
-        r.import_id < m_table.size() ? m_table[r.import_id] : NOTHING;
+        r.import_id < m_table.size() ? m_table[r.import_id] : nothing;
     opt_reply reply;
     reply.tag = r.tag;
     reply.status = check(r, e);

@@ -179,10 +179,10 @@ void packetizer::step() {
 
 void packetizer::disable(std::uint16_t context) {
     context_state& c = m_contexts[context];
-    for (std::uint16_t i = 0; i < m_slots.size(); i++) {
+    for (std::size_t i = 0; i < m_slots.size(); i++) {
         const slot& s = m_slots[i];
         if (s.at != stage::FREE && !s.cancelled && s.context == context)
-            cancel(i);
+            cancel(static_cast<std::uint16_t>(i));
     }
     m_cancelled += c.count;
     c.first = 0;
