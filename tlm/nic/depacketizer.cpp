@@ -91,8 +91,9 @@ bool depacketizer::receive(packet_ref& item) {
         accept_mgmt(item);
     } else {
         m_nacks++;
-        m_events.emit(event_kind::NACK_RECEIVED, message_of(h), h.status,
-                      h.source_node);
+        // Of the refused message, which is one of ours.
+        m_events.emit(event_kind::PACKET_RECEIVED,
+                      {m_env.node, h.source_context, h.message}, h.type, 0);
         nack_out->try_put(item);
     }
     item.reset();

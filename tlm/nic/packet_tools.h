@@ -4,6 +4,7 @@
 #ifndef PRAWN_NIC_PACKET_TOOLS_H
 #define PRAWN_NIC_PACKET_TOOLS_H
 
+#include <cmath>
 #include <cstdint>
 
 #include "nic/types.h"
@@ -40,8 +41,8 @@ public:
     sc_core::sc_time time(const packet& p) const {
         const double bytes = static_cast<double>(p.wire_size()) + m_overhead;
         return sc_core::sc_time::from_value(
-            static_cast<sc_core::sc_time::value_type>(bytes * m_ps_per_byte +
-                                                      0.5));
+            static_cast<sc_core::sc_time::value_type>(
+                std::llround(bytes * m_ps_per_byte)));
     }
 
 private:
