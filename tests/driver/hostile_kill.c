@@ -8,7 +8,9 @@
  * usage: hostile_kill [ROUNDS]
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +27,7 @@ enum {
 	MESSAGE = 1 << 20,
 	FRESH = 2 * MESSAGE + (1 << 20),
 	RING_LOG2 = 5,
+	FRESH_FILL = 0x5a, /* nobody sends that */
 };
 
 static unsigned rounds = ROUNDS;
@@ -32,6 +35,7 @@ static struct raw r; /* the parent's: receives, or sends to the child */
 static struct guarded inbox;
 static uint32_t inbox_id;
 static unsigned char *source;
+static atomic_bool churning;
 static struct random random_state = { 9 };
 
 enum ending { KILLED, EXITS, CLOSES };
@@ -88,18 +92,44 @@ static void receive(int ready)
 		pause();
 }
 
+/* Takes what is freed at the very moment, looks after it for a while. */
+static void *churn(void *unused)
+{
+	enum { CHUNK = 1 << 20, HELD = 4 };
+	unsigned char *held[HELD] = { NULL };
+
+	(void)unused;
+	for (unsigned i = 0; churning; i = (i + 1) % HELD) {
+		long touched = -1;
+
+		if (held[i]) {
+			touched = first_other(held[i], CHUNK, FRESH_FILL);
+			munmap(held[i], CHUNK);
+		}
+		EXPECT(touched < 0, "byte %ld of fresh memory was written",
+		       touched);
+		held[i] = pages(CHUNK);
+		memset(held[i], FRESH_FILL, CHUNK);
+		usleep(500);
+	}
+	for (unsigned i = 0; i < HELD; i++)
+		if (held[i])
+			munmap(held[i], CHUNK);
+	return NULL;
+}
+
 /* What the dead process had is ours now. */
 static unsigned char *canary(void)
 {
 	unsigned char *p = pages(FRESH);
 
-	memset(p, CHECK_FILL, FRESH);
+	memset(p, FRESH_FILL, FRESH);
 	return p;
 }
 
 static void check_canary(unsigned char *p)
 {
-	long touched = first_other(p, FRESH, CHECK_FILL);
+	long touched = first_other(p, FRESH, FRESH_FILL);
 
 	EXPECT(touched < 0, "byte %ld of reused memory was written", touched);
 	munmap(p, FRESH);
@@ -155,7 +185,11 @@ static void check_inbox(void)
 
 static void senders(enum ending how, unsigned count)
 {
+	pthread_t thread;
+
 	victim_mark();
+	churning = true;
+	pthread_create(&thread, NULL, churn, NULL);
 	for (unsigned i = 0; i < count && !tap.case_failed; i++) {
 		pid_t pid;
 		unsigned char *fresh;
@@ -172,6 +206,8 @@ static void senders(enum ending how, unsigned count)
 		check_inbox();
 		check_canary(fresh);
 	}
+	churning = false;
+	pthread_join(thread, NULL);
 	victim_expect_progress();
 }
 
@@ -207,7 +243,11 @@ static void flood(uint32_t id)
 
 static void killed_receivers(void)
 {
+	pthread_t thread;
+
 	victim_mark();
+	churning = true;
+	pthread_create(&thread, NULL, churn, NULL);
 	for (unsigned i = 0; i < rounds / 2 && !tap.case_failed; i++) {
 		pid_t pid = start(false, KILLED);
 		struct prawn_completion done;
@@ -234,6 +274,8 @@ static void killed_receivers(void)
 		EXPECT_EQ(raw_unimport(&r, id), 0);
 		check_canary(fresh);
 	}
+	churning = false;
+	pthread_join(thread, NULL);
 	victim_expect_progress();
 }
 
