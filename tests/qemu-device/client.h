@@ -61,7 +61,7 @@ public:
         R"("pgsizes":4096,"max_dma_maps":65535,"write_multiple":true,)"
         R"("migration":{"pgsize":4096,"max_bitmap_size":268435456}}})";
 
-    void set_timeout(int milliseconds) { m_timeout = milliseconds; }
+    void set_timeout(int milliseconds);
     int socket() const { return m_socket.get(); }
     void close() { m_socket.reset(); }
 
@@ -139,6 +139,7 @@ private:
     unique_fd m_socket;
     int m_timeout = 10000;
     std::uint16_t m_next_id = 100;
+    bytes m_leftover;  ///< received, but not yet taken
     std::deque<client_message> m_commands;
     std::deque<client_message> m_replies;
 };
