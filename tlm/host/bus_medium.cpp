@@ -20,19 +20,54 @@ void bus_medium::add(unsigned flow, const job& j) {
     }
     if (index == jobs.size())
         m_at.left[flow] = j.bursts;
+    m_at.pending |= 1U << flow;
     jobs.push_back(j);
     m_jobs++;
     m_next_known = false;
 }
 
+void bus_medium::next_job(position& p, unsigned flow) const {
+    if (++p.index[flow] < m_flows[flow].size())
+        p.left[flow] = m_flows[flow][p.index[flow]].bursts;
+    else
+        p.pending &= ~(1U << flow);
+}
+
 template <typename F>
 void bus_medium::run(position& p, std::uint64_t until, F on_end) const {
     for (;;) {
+        // The usual case: one flow alone.
+        if ((p.pending & (p.pending - 1)) == 0) {
+            if (p.pending == 0)
+                return;
+            unsigned f = 0;
+            while (p.pending >> f != 1)
+                f++;
+            const job& j = m_flows[f][p.index[f]];
+            const std::uint64_t start = std::max(p.free, j.at);
+            if (start >= until)
+                return;
+            p.free = start;
+            p.last = f;
+            const std::uint64_t full = (p.left[f] - 1) * j.burst;
+            if (until - start <= full && full > 0) {
+                const std::uint64_t n = (until - start + j.burst - 1) / j.burst;
+                p.free += n * j.burst;
+                p.left[f] -= static_cast<std::uint32_t>(n);
+                return;
+            }
+            p.free += full + j.tail;
+            next_job(p, f);
+            if (!on_end(j, p.free))
+                return;
+            continue;
+        }
+
         std::array<unsigned, FLOWS> active;
         unsigned count = 0;
         std::uint64_t limit = until;
         for (unsigned f = 0; f < FLOWS; f++) {
-            if (p.index[f] == m_flows[f].size())
+            if (!(p.pending >> f & 1))
                 continue;
             const std::uint64_t at = m_flows[f][p.index[f]].at;
             if (at <= p.free)
@@ -87,8 +122,7 @@ void bus_medium::run(position& p, std::uint64_t until, F on_end) const {
             continue;
         }
         p.free += j.tail;
-        if (++p.index[f] < m_flows[f].size())
-            p.left[f] = m_flows[f][p.index[f]].bursts;
+        next_job(p, f);
         if (!on_end(j, p.free))
             return;
     }

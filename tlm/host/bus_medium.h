@@ -68,9 +68,11 @@ private:
     struct position {
         std::uint64_t free = 0;     // end of the last burst started
         unsigned last = FLOWS - 1;  // flow it belonged to
+        unsigned pending = 0;       // bit per flow that has jobs left
         std::array<std::size_t, FLOWS> index{};   // of the current job
         std::array<std::uint32_t, FLOWS> left{};  // bursts of the current job
     };
+    void next_job(position& p, unsigned flow) const;
     // Runs p forward; on_end(job, end) returns false to stop.
     template <typename F>
     void run(position& p, std::uint64_t until, F on_end) const;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "nic/pools.h"
+
 namespace prawn {
 
 namespace {
@@ -15,12 +17,6 @@ constexpr std::uint64_t ENTRY_BITS = PRAWN_TABLE_ENTRY_VALID_MASK |
                                      PRAWN_TABLE_ENTRY_ADDRESS_MASK;
 constexpr unsigned INDEX_BITS = 8;  // of a DMA tag
 constexpr unsigned REGION_BITS = 27;
-
-// The engine may hold a buffer longer than the block lives.
-pool<small_buffer>& buffers() {
-    static pool<small_buffer> all;
-    return all;
-}
 
 std::uint64_t load(const std::uint8_t* from) {
     std::uint64_t value;
@@ -36,9 +32,7 @@ bool overlap(std::uint64_t a, std::uint64_t a_size, std::uint64_t b,
 }  // namespace
 
 utlb_walker::utlb_walker(unsigned walks, environment env) :
-    m_env(std::move(env)), m_walks(walks), m_directory(DIRECTORY) {
-    buffers();  // outlives this
-}
+    m_env(std::move(env)), m_walks(walks), m_directory(DIRECTORY) {}
 
 std::uint64_t utlb_walker::checked(std::uint64_t entry) const {
     if (entry & ~ENTRY_BITS) {
@@ -127,7 +121,7 @@ void utlb_walker::send_unsent() {
         }
         if (w.restart)
             begin(w);
-        w.buffer = buffers().get();
+        w.buffer = small_buffer_pool().get();
         dma_request r;
         r.tag = m_generation << INDEX_BITS | static_cast<std::uint32_t>(index);
         r.context = KERNEL_CONTEXT;

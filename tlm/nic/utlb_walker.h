@@ -35,8 +35,7 @@ public:
         std::uint64_t number = 0;  // for the event stream
         std::uint32_t reads = 0;   // sent so far
 
-    private:
-        friend class utlb_walker;
+        // Of the walker.
         enum state_t : std::uint8_t {
             FREE,
             UNSENT,
