@@ -11,7 +11,7 @@ namespace prawn {
 namespace {
 
 constexpr std::uint64_t NEVER = ~std::uint64_t{0};
-constexpr unsigned MAX_SLOTS_PER_CONTEXT = 64;  // as many as tags can name
+constexpr unsigned MAX_SLOTS_PER_CONTEXT = 128;  // as many as tags can name
 
 void check(const char* name, unsigned value, unsigned low, unsigned high) {
     if (value < low || value > high)
@@ -24,9 +24,9 @@ void check(const char* name, unsigned value, unsigned low, unsigned high) {
 const packetizer::params& checked(const packetizer::params& p) {
     check("max_payload", p.max_payload, 1, PRAWN_MAX_PAYLOAD);
     check("lookups", p.lookups, 1, MAX_SLOTS_PER_CONTEXT);
-    check("window", p.window, 1, MAX_SLOTS_PER_CONTEXT / 2);
+    check("parked", p.parked, 1, MAX_SLOTS_PER_CONTEXT - 1);
+    check("window", p.window, 1, MAX_SLOTS_PER_CONTEXT - p.parked);
     check("window_bytes", p.window_bytes, 1, 1u << 30);
-    check("parked", p.parked, 1, MAX_SLOTS_PER_CONTEXT - p.window);
     check("peer_ready", p.peer_ready, 1, 1u << 20);
     check("read_chunk", p.read_chunk, 1, PRAWN_MAX_PAYLOAD);
     return p;

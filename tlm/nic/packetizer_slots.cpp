@@ -4,15 +4,15 @@
 
 namespace prawn {
 
-// Tag: generation 31:13, slot 12:1, part 0.
+// Tag: generation 31:14, slot 13:1, part 0.
 std::uint32_t packetizer::tag(std::uint16_t i, unsigned part) const {
-    return m_generation << 13 | std::uint32_t{i} << 1 | part;
+    return m_generation << 14 | std::uint32_t{i} << 1 | part;
 }
 
 // The slot of a tag; NONE if it was asked for before a reset.
 std::uint16_t packetizer::find(std::uint32_t t) const {
-    const auto i = static_cast<std::uint16_t>(t >> 1 & 0xfff);
-    const bool current = t >> 13 == (m_generation & 0x7ffff);
+    const auto i = static_cast<std::uint16_t>(t >> 1 & 0x1fff);
+    const bool current = t >> 14 == (m_generation & 0x3ffff);
     return current && i < m_slots.size() ? i : NONE;
 }
 
