@@ -111,6 +111,11 @@ TEST(config, node_tables_count) {
     EXPECT_EQ(c.fabric.nodes, 3u);
     EXPECT_EQ(c.nodes[0].socket, "a");
     EXPECT_EQ(c.nodes[1].socket, "");
+    // Another number for one run needs no other file.
+    EXPECT_EQ(load_config(f.path, {"nodes=1"}).nodes.size(), 1u);
+    EXPECT_EQ(
+        load_config(PRAWN_EXAMPLES "/two-nodes.toml", {"nodes=1"}).fabric.nodes,
+        1u);
 }
 
 TEST(config, says_file_line_key_and_mend) {

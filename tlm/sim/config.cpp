@@ -288,8 +288,10 @@ private:
             unknown_key(p);
         if (key == "fabric.topology")
             topology_given = true;
-        if (key == "nodes")
+        if (key == "nodes") {
             nodes_given = true;
+            nodes_changed = m_name == "--set";
+        }
         found->second(m_out, value, p);
     }
 
@@ -334,6 +336,7 @@ private:
 public:
     bool topology_given = false;
     bool nodes_given = false;
+    bool nodes_changed = false;  // by --set: surplus [[node]] do not matter
 };
 
 // A profile is a file, or the name of one in profiles/ beside the directory of
@@ -386,7 +389,7 @@ sim_config load_config(const std::string& file,
     if (!l.nodes_given && named)
         c.fabric.nodes = static_cast<unsigned>(
             std::min<std::size_t>(named, PRAWN_MAX_NODES));
-    if (named > c.fabric.nodes)
+    if (named > c.fabric.nodes && !l.nodes_changed)
         throw config_error(
             name + ": node: " + std::to_string(named) +
             " described, but nodes = " + std::to_string(c.fabric.nodes) +

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <systemc>
 
 #include "qemu-device/bridge/bridge.h"
@@ -80,9 +82,27 @@ private:
     std::thread m_thread;
 };
 
-void write_counters(const cluster& model, const options& o) {
-    if (!o.quiet)
+void write_bridge(std::ostream& out, std::size_t k, const bridge& host) {
+    const bridge::statistics& s = host.stats();
+    out << "node " << k << ", towards QEMU: " << s.reads << " reads, "
+        << s.writes << " writes, " << s.interrupts << " interrupts; DMA "
+        << s.dma_direct << " direct, " << s.dma_messages << " by message, "
+        << s.dma_refused << " refused, " << s.dma_cancelled
+        << " cancelled; the kernel was woken " << s.wakeups << " times, "
+        << s.spins_hit << " of " << s.spins << " spins found work, "
+        << s.throttled << " floods were held back\n";
+}
+
+void write_counters(const cluster& model,
+                    const std::vector<std::unique_ptr<bridge>>& bridges,
+                    const options& o) {
+    if (!o.quiet) {
         model.write_table(std::cout);
+        std::cout << "\n";
+        for (std::size_t k = 0; k < bridges.size(); k++)
+            write_bridge(std::cout, k, *bridges[k]);
+        std::cout.flush();
+    }
     if (o.json.empty())
         return;
     std::ofstream out(o.json);
@@ -105,6 +125,8 @@ int simulate(const options& o) {
     override_with(config.trace.csv, o.trace.csv);
     std::filesystem::create_directories(o.run_dir);
 
+    // What the server says does not belong among what is printed here.
+    spdlog::set_default_logger(spdlog::stderr_logger_mt("prawn-sim"));
     const sigset_t signals = signal_thread::block();
     event_log log;
     const observation views(log, config.trace,
@@ -137,7 +159,7 @@ int simulate(const options& o) {
     std::cout << "ready" << std::endl;
     sc_core::sc_start();
     server.stop();
-    write_counters(model, o);
+    write_counters(model, bridges, o);
     return model.failures().empty() ? 0 : 3;
 }
 
