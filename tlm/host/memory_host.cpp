@@ -65,8 +65,20 @@ std::uint8_t* memory_host::pointer(std::uint64_t address) {
                                   : found->second->data() + address % PAGE;
 }
 
+// All of it in the piece that is there from the start, or null.
+std::uint8_t* memory_host::region(std::uint64_t address, std::size_t size) {
+    const std::uint64_t offset = address - m_config.base;
+    return size <= m_region.size() && offset <= m_region.size() - size
+               ? m_region.data() + offset
+               : nullptr;
+}
+
 bool memory_host::read_memory(std::uint64_t address, void* data,
                               std::size_t size) {
+    if (const std::uint8_t* from = region(address, size)) {
+        std::memcpy(data, from, size);
+        return true;
+    }
     for (std::uint64_t a = address & ~(PAGE - 1); a < address + size; a += PAGE)
         if (!pointer(a))
             return false;
@@ -84,6 +96,10 @@ bool memory_host::read_memory(std::uint64_t address, void* data,
 
 bool memory_host::write_memory(std::uint64_t address, const void* data,
                                std::size_t size) {
+    if (std::uint8_t* to = region(address, size)) {
+        std::memcpy(to, data, size);
+        return true;
+    }
     for (std::uint64_t a = address & ~(PAGE - 1); a < address + size; a += PAGE)
         if (!pointer(a))
             return false;

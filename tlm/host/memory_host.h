@@ -132,6 +132,7 @@ private:
                            tlm::tlm_phase& phase);
     tlm::tlm_sync_enum bar_response(tlm::tlm_generic_payload& trans,
                                     tlm::tlm_phase& phase);
+    std::uint8_t* region(std::uint64_t address, std::size_t size);
     void carry_out(tlm::tlm_generic_payload& trans);
     void access_bar(bar_payload& p);
     void send_bar();

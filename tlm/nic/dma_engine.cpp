@@ -98,6 +98,7 @@ bool dma_engine::accept(channel& c, dma_request& request) {
     f->drain = m_drain.begin();
     const std::uint64_t ready = f->ready;
     c.flights.push_back(std::move(f));
+    m_waiting |= 1U << c.index;
     wake(ready);
     return true;
 }
@@ -116,22 +117,33 @@ void dma_engine::issue() {
     while (!m_drained.empty())
         reply(m_drained.pop_front(), PRAWN_STATUS_OK);
 
-    unsigned tried = 0;
-    while (tried < DMA_CHANNELS && !m_blocked) {
-        const unsigned i = (m_last + 1) % DMA_CHANNELS;
-        tried = issue_from(m_channels[i], now) ? 0 : tried + 1;
-        m_last = i;
+    while (m_waiting != 0 && !m_blocked) {
+        bool issued = false;
+        for (unsigned k = 1; k <= DMA_CHANNELS && !issued; k++) {
+            const unsigned i = (m_last + k) % DMA_CHANNELS;
+            if (!(m_waiting >> i & 1) || !issue_from(m_channels[i], now))
+                continue;
+            issued = true;
+            m_last = i;
+        }
+        if (!issued)
+            break;
     }
-    // What a response or END_REQ will let go is not waited for here.
-    for (channel& c : m_channels)
-        if (c.next < c.flights.size() && c.flights[c.next]->ready > now)
+    // What is ready and could not go waits for a response or END_REQ.
+    m_held = false;
+    for (unsigned i = 0; m_waiting >> i != 0; i++) {
+        if (!(m_waiting >> i & 1))
+            continue;
+        channel& c = m_channels[i];
+        if (c.flights[c.next]->ready > now)
             wake(c.flights[c.next]->ready);
+        else
+            m_held = true;
+    }
 }
 
 // Issues at most one transaction; false if the channel has none that may go.
 bool dma_engine::issue_from(channel& c, std::uint64_t now) {
-    if (c.next >= c.flights.size())
-        return false;
     flight& f = *c.flights[c.next];
     const dma_request& r = f.request;
     if (f.ready > now)
@@ -151,7 +163,7 @@ bool dma_engine::issue_from(channel& c, std::uint64_t now) {
         (r.write ? m_writes : m_reads)++;
     }
     if (f.status != PRAWN_STATUS_OK) {
-        c.next++;
+        advance(c);
         retire(c);
         return true;
     }
@@ -169,6 +181,12 @@ bool dma_engine::issue_from(channel& c, std::uint64_t now) {
     }
     send(c, f, length, p);
     return true;
+}
+
+// The channel's next request has been issued wholly.
+void dma_engine::advance(channel& c) {
+    if (++c.next == c.flights.size())
+        m_waiting &= ~(1U << c.index);
 }
 
 // Takes the read tags that the transaction needs, if it needs any.
@@ -206,7 +224,7 @@ void dma_engine::send(channel& c, flight& f, std::uint32_t length, payload& p) {
     f.under_way++;
     f.issued += length;
     if (f.issued == r.length)
-        c.next++;
+        advance(c);
     m_bursts += bursts(length);
 
     // Before the call: the response may come from within.
@@ -250,17 +268,13 @@ tlm::tlm_sync_enum dma_engine::response(tlm::tlm_generic_payload& trans,
         f->status = PRAWN_STATUS_DMA_ERROR;
         if (f->issued < f->request.length) {
             f->issued = f->request.length;  // nothing more is done
-            c.next++;
+            advance(c);
         }
     }
     if (c.flights.front().get() == f.get())
         retire(c);
-    for (const channel& other : m_channels) {
-        if (other.next < other.flights.size()) {
-            wake(now_ps());
-            break;
-        }
-    }
+    if (m_held)
+        wake(now_ps());
     return tlm::TLM_COMPLETED;
 }
 
@@ -328,6 +342,8 @@ void dma_engine::reset() {
         }
     }
     m_last = DMA_CHANNELS - 1;
+    m_waiting = 0;
+    m_held = false;
     m_drain.reset();
     m_drained.clear();
     m_due.cancel();

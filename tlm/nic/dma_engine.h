@@ -98,6 +98,7 @@ private:
 
     bool accept(channel& c, dma_request& request);
     void issue();
+    void advance(channel& c);
     bool issue_from(channel& c, std::uint64_t now);
     bool may_go(const channel& c, const flight& f, std::uint32_t length,
                 payload& p);
@@ -127,7 +128,9 @@ private:
     std::uint32_t m_tags_used = 0;       // shared ones, also of earlier lives
     std::uint64_t m_number = 0;
     std::uint32_t m_generation = 0;
+    unsigned m_waiting = 0;  // bit per channel with something to issue
     bool m_blocked = false;  // END_REQ to come
+    bool m_held = false;     // something is ready and could not go
     drain_tracker m_drain;
     ring<std::uint32_t> m_drained;  // tags to answer
     std::uint64_t m_wake = ~std::uint64_t{0};
