@@ -117,15 +117,22 @@ int run_demo(session& run) {
     if (wrong.empty() && !all_verified(results))
         wrong = "not every byte was verified by its receiver";
 
-    const json summary = {
+    const std::string qemu = run.where().qemu_version();
+    const std::string kernel = run.node(0).release();
+    const unsigned nodes = run.count();
+    run.stop();  // the model writes its counters
+    json summary = {
         {"time_mode", "free-running"},
         {"profile", run.profile()},
-        {"qemu", run.where().qemu_version()},
-        {"kernel", run.node(0).release()},
-        {"nodes", run.count()},
+        {"qemu", qemu},
+        {"kernel", kernel},
+        {"nodes", nodes},
         {"ok", wrong.empty()},
         {"results", results},
     };
+    const json counters = json::parse(run.counters(), nullptr, false);
+    if (counters.is_object())
+        summary["counters"] = counters;
     if (opts.json != "-") {
         for (const char* side : {"model", "wall"}) {
             const std::string table = result_table(results, side);

@@ -70,11 +70,11 @@ command session::model_command() const {
         set("profile=" + m_opts.profile);
     for (const auto& item : m_opts.set)
         set(item);
-    if (m_opts.command == "sim" && !m_opts.json.empty()) {
-        const bool standard = m_opts.json == "-";
-        argv.insert(argv.end(),
-                    {"--json", standard ? "/dev/stdout" : m_opts.json});
-    }
+    const bool own = m_opts.command == "sim" && !m_opts.json.empty();
+    const std::string counters = m_dir.log("counters.json").string();
+    argv.insert(argv.end(), {"--json", !own                 ? counters
+                                       : m_opts.json == "-" ? "/dev/stdout"
+                                                            : m_opts.json});
     return result;
 }
 
@@ -221,6 +221,7 @@ void session::wait(const std::function<bool()>& done, unsigned timeout_s,
         [&] {
             check_parts();
             heartbeat();
+            stage::tick();
             return done();
         },
         deadline);
@@ -355,6 +356,8 @@ void session::stop() {
                         WEXITSTATUS(m_model->wait_status()) == MODEL_CHECKER);
     m_model.reset();
     m_model_log.close();
+    std::ifstream counters(m_dir.log("counters.json"));
+    m_counters.assign(std::istreambuf_iterator<char>(counters), {});
     m_stopping = false;
 }
 

@@ -46,6 +46,10 @@ public:
     // What the model prints, line by line; it ends with its counters.
     std::function<void(const std::string& line)> on_model_line;
 
+    // After stop(): the model's counters as it wrote them, a JSON text; empty
+    // when there are none.
+    const std::string& counters() const { return m_counters; }
+
     // After stop(): whether the model has seen a DMA that no kernel granted.
     bool checker_failed() const { return m_checker_failed; }
 
@@ -101,6 +105,7 @@ private:
     bool m_stopping = false;
     int m_cpu = -1;
     bool m_checker_failed = false;
+    std::string m_counters;
     steady::time_point m_last_ping;
 };
 
@@ -115,11 +120,14 @@ public:
     stage& operator=(const stage&) = delete;
     void done(const std::string& remark = "");
 
-    static void quiet(bool on);  // no stage lines from now on
+    // Called often while something is waited for: without a terminal, says
+    // now and then that the stage is not over.
+    static void tick();
 
 private:
     std::string m_what;
     steady::time_point m_begin = steady::now();
+    steady::time_point m_last_said = steady::now();
     bool m_open = false;
 };
 

@@ -41,6 +41,7 @@ class Demo(unittest.TestCase):
         self.assertRegex(summary["kernel"], r"^\d+\.\d+.*amd64$")
         self.assertEqual(summary["nodes"], nodes)
         self.assertIs(summary["ok"], True)
+        self.assertIn("counters", summary)
         tools = set()
         peers = set()
         for row in summary["results"]:

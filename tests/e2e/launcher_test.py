@@ -162,6 +162,9 @@ class Commands(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["hello"])
 
     def test_first_command_within_ten_seconds(self):
+        load = os.getloadavg()[0] / len(os.sched_getaffinity(0))
+        if load > 2:
+            self.skipTest(f"the machine is busy ({load:.1f} a core)")
         result = run("boot", "--no-card", "--nodes", "1", "--cmd",
                      "cut -d' ' -f1 /proc/uptime")
         self.assertLess(float(result.stdout), 10.0)
