@@ -206,7 +206,8 @@ static int measure_interrupts(struct bench *b, u64 *sample)
 	return 0;
 }
 
-static int open_device(struct bench *b, const char *name, u32 vendor, u32 device)
+static int open_device(struct bench *b, const char *name, u32 vendor,
+		       u32 device)
 {
 	int err;
 
@@ -253,8 +254,7 @@ static int interrupts(struct bench *b, u64 *sample)
 {
 	int err;
 
-	err = pci_alloc_irq_vectors(b->pdev, 1, 1,
-				    PCI_IRQ_MSI | PCI_IRQ_MSIX);
+	err = pci_alloc_irq_vectors(b->pdev, 1, 1, PCI_IRQ_MSI | PCI_IRQ_MSIX);
 	if (err < 0)
 		return err;
 	b->vector = pci_irq_vector(b->pdev, 0);
@@ -289,7 +289,8 @@ static void show(struct seq_file *f, const char *name, const struct figures *v,
 	if (!v->valid)
 		return;
 	seq_printf(f,
-		   "%s\"%s\":{\"min\":%llu.%02llu,\"median\":%llu.%02llu,\"p99\":%llu.%02llu,\"max\":%llu.%02llu}",
+		   "%s\"%s\":{\"min\":%llu.%02llu,\"median\":%llu.%02llu,"
+		   "\"p99\":%llu.%02llu,\"max\":%llu.%02llu}",
 		   first ? "" : ",", name, v->min / 100, v->min % 100,
 		   v->median / 100, v->median % 100, v->p99 / 100, v->p99 % 100,
 		   v->max / 100, v->max % 100);

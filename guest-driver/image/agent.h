@@ -13,19 +13,19 @@
 #define AGENT_PRAWN_GID 900
 
 /* The channel. Messages are queued and written as the port takes them. */
-int agent_open(const char* port);
+int agent_open(const char *port);
 void agent_pump(short revents);
 void agent_flush(void);
 size_t agent_backlog(void);
-__attribute__((format(printf, 1, 2))) void agent_say(const char* format, ...);
-void agent_say_data(const char* kind, unsigned long id, const void* data,
-                    size_t size);
+__attribute__((format(printf, 1, 2))) void agent_say(const char *format, ...);
+void agent_say_data(const char *kind, unsigned long id, const void *data,
+		    size_t size);
 
 /* Base64 in place to a NUL-terminated text; 0 when it is not base64. */
-int agent_decode(char* text);
+int agent_decode(char *text);
 
 /* Called for each complete line that arrives, without its end. */
-void agent_message(char* line);
+void agent_message(char *line);
 
 /* Permissions of cards that appear later, as a udev rule would set them. */
 int agent_uevents_open(void);

@@ -118,12 +118,13 @@ public:
 
     /// The region goes away. The device removes it from its guest_memory,
     /// finishes or cancels the DMA that still touches it, lets go of every
-    /// copy of the pointer (so move the argument), and then calls server::complete(token, 0), once for every
-    /// call (an unmap of everything hands the same token over once for each
-    /// region). The memory stays mapped until then. The drain must not wait
-    /// for anything the guest does: the guest may wait for the answer with
-    /// its big lock held. QEMU pipelines: a dma_map of the same addresses may
-    /// come before the drain has ended, so remove first, then drain.
+    /// copy of the pointer (so move the argument), and then calls
+    /// server::complete(token, 0), once for every call (an unmap of everything
+    /// hands the same token over once for each region). The memory stays mapped
+    /// until then. The drain must not wait for anything the guest does: the
+    /// guest may wait for the answer with its big lock held. QEMU pipelines: a
+    /// dma_map of the same addresses may come before the drain has ended, so
+    /// remove first, then drain.
     virtual void dma_unmap(std::shared_ptr<memory_region> region,
                            reply_token token) = 0;
 };

@@ -113,7 +113,7 @@ private:
     std::array<std::uint16_t, CLASSES> m_turn{};
     std::uint32_t m_level = 0;
     std::uint32_t m_threshold = 0;
-    bool m_above = false;  // the threshold
+    bool m_above = false;             // the threshold
     std::uint64_t m_cycle;            // ps
     std::uint64_t m_next = 0;         // the output is busy until then
     std::uint64_t m_earliest = 0;     // of what is not due yet
