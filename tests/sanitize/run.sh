@@ -10,7 +10,12 @@ if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
 cmake --preset "$preset" >/dev/null
-ninja -C "build/$preset" prawn-tests | tail -n 3
+log=build/$preset/build.log
+ninja -C "build/$preset" prawn-tests >"$log" 2>&1 || {
+    grep -E -A 3 'FAILED|error' "$log" | head -n 40
+    echo "building preset $preset failed: the whole output is in $log"
+    exit 1
+}
 # A leak or a finding ends the test with a status of its own.
 export ASAN_OPTIONS=detect_stack_use_after_return=1:exitcode=99
 export UBSAN_OPTIONS=print_stacktrace=1
