@@ -76,6 +76,14 @@ public:
     explicit program(receive_path& card) : m_card(card) {}
 
     void run(reader in) {
+        begin_life();
+        for (unsigned steps = 0; !in.empty() && steps < 400; steps++)
+            execute(static_cast<step>(in.get<std::uint8_t>() % STEPS), in);
+        m_card.finish();
+    }
+
+private:
+    void begin_life() {
         m_card.reset();
         m_card.enable(true);
         for (unsigned i = 0; i < EXPORTS; i++)
@@ -83,12 +91,7 @@ public:
         for (std::uint16_t node = 1; node < NODES; node++)
             hello(node, 1);
         m_sequence = 1;
-        for (unsigned steps = 0; !in.empty() && steps < 400; steps++)
-            execute(static_cast<step>(in.get<std::uint8_t>() % STEPS), in);
-        m_card.finish();
     }
-
-private:
     static export_range range(unsigned i) {
         export_range r;
         r.context = static_cast<std::uint16_t>(i % 4);
@@ -131,8 +134,11 @@ private:
             h.sequence = m_sequence++;
             h.rsvd = 0;
             if (p->crc & 1) {  // and the rest of a management packet
-                h.payload_length = static_cast<std::uint16_t>(
-                    h.payload_length % (PRAWN_MGMT_MAX + 2));
+                if (p->crc & 2)
+                    h.payload_length %= PRAWN_MGMT_MAX;
+                else
+                    h.payload_length = static_cast<std::uint16_t>(
+                        PRAWN_MGMT_MAX + (p->crc >> 2 & 1));
                 h.flags = h.status = 0;
             }
         }
@@ -159,8 +165,9 @@ private:
         const auto length = in.get<std::uint16_t>();
         h.payload_length = static_cast<std::uint16_t>(std::min<std::uint64_t>(
             length % (PRAWN_MAX_PAYLOAD + 1), e.length));
-        const std::uint64_t room = e.length - h.payload_length + 1;
-        h.offset = in.get<std::uint16_t>() % room;
+        const std::uint64_t room = e.length - h.payload_length;
+        const auto place = in.get<std::uint16_t>();
+        h.offset = place & 1 ? place % (room + 1) : room + (place >> 1) % 3;
         h.message_offset = h.flags & PRAWN_PACKET_FLAG_FIRST
                                ? 0
                                : static_cast<std::uint32_t>(h.offset);
@@ -228,10 +235,14 @@ private:
                     hello(node % NODES, epoch % 4);
                 break;
             }
-            case RESET:
-                if (in.get<std::uint8_t>() % 8 == 0)
+            case RESET: {
+                const auto how = in.get<std::uint8_t>() % 8;
+                if (how == 0)
                     m_card.reset();
+                else if (how < 4)
+                    begin_life();
                 break;
+            }
             default:
                 break;
         }

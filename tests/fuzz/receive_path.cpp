@@ -78,8 +78,9 @@ void receive_path::reset() {
 }
 
 void receive_path::control(block& target, control_op op, std::uint16_t context,
-                           std::uint32_t index) {
+                           std::uint32_t index, std::uint32_t tag) {
     control_request r;
+    r.tag = tag;
     r.op = op;
     r.context = context;
     r.index = index;
@@ -110,8 +111,12 @@ void receive_path::clear_export(std::uint32_t index) {
     control(m_ipt, control_op::CLEAR, 0, index);
     if (index >= m_exports.size() || !m_exports[index].valid)
         return;
-    m_withdrawn.push_back(m_exports[index]);
+    withdrawn_range range;
+    static_cast<export_range&>(range) = m_exports[index];
+    range.drain = ++m_drain;
+    m_withdrawn.push_back(range);
     m_exports[index].valid = false;
+    control(m_incoming_dma, control_op::DRAIN, 0, 0, m_drain);
 }
 
 void receive_path::disable(std::uint16_t context) {
@@ -150,7 +155,7 @@ void receive_path::finish() {
     sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_MS));
     FUZZ_CHECK(m_owed == 0);
     FUZZ_CHECK(m_translations.empty() && m_dmas.empty());
-    m_withdrawn.clear();
+    FUZZ_CHECK(m_withdrawn.empty());
     m_fail_translation = m_fail_dma = false;
 }
 
@@ -158,15 +163,9 @@ void receive_path::finish() {
 
 void receive_path::on_translation(utlb_request& r) {
     FUZZ_CHECK(r.write);
-    bool inside = false;
-    const auto covers = [&r](const export_range& e) {
+    FUZZ_CHECK(any_export([&r](const export_range& e) {
         return e.context == r.context && r.va >= e.va && r.va - e.va < e.length;
-    };
-    for (const export_range& e : m_exports)
-        inside = inside || (e.valid && covers(e));
-    for (const export_range& e : m_withdrawn)
-        inside = inside || covers(e);
-    FUZZ_CHECK(inside);
+    }));
     m_translations.push_back(r);
     m_answer.notify(sc_core::sc_time(7, sc_core::SC_NS));
 }
@@ -181,16 +180,10 @@ void receive_path::on_dma(dma_request& r) {
     FUZZ_CHECK(r.data >= p->payload &&
                r.data + r.length <= p->payload + p->head.payload_length);
     const std::uint64_t va = r.address - BUS;
-    bool inside = false;
-    const auto covers = [&](const export_range& e) {
+    FUZZ_CHECK(any_export([&](const export_range& e) {
         return e.context == r.context && va >= e.va &&
                va + r.length <= e.va + e.length;
-    };
-    for (const export_range& e : m_exports)
-        inside = inside || (e.valid && covers(e));
-    for (const export_range& e : m_withdrawn)
-        inside = inside || covers(e);
-    FUZZ_CHECK(inside);
+    }));
     m_dmas.push_back(std::move(r));
     m_answer.notify(sc_core::sc_time(7, sc_core::SC_NS));
 }
@@ -225,16 +218,10 @@ void receive_path::on_notification(notification_request& r) {
     FUZZ_CHECK(r.entry.source_node < NODES);
     FUZZ_CHECK(r.entry.source_context < PRAWN_CONTEXTS);
     FUZZ_CHECK(r.entry.length <= PRAWN_MAX_MESSAGE);
-    bool inside = false;
-    const auto covers = [&r](const export_range& e) {
+    FUZZ_CHECK(any_export([&r](const export_range& e) {
         return e.context == r.context && r.entry.offset <= e.length &&
                r.entry.length <= e.length - r.entry.offset;
-    };
-    for (const export_range& e : m_exports)
-        inside = inside || (e.valid && covers(e));
-    for (const export_range& e : m_withdrawn)
-        inside = inside || covers(e);
-    FUZZ_CHECK(inside);
+    }));
 }
 
 void receive_path::on_refusal(refusal& r) {
@@ -286,6 +273,14 @@ void receive_path::on_reply(control_reply& r) {
                r.status == PRAWN_STATUS_BAD_FIELD ||
                r.status == PRAWN_STATUS_BAD_CONTEXT ||
                r.status == PRAWN_STATUS_BAD_LENGTH);
+    if (r.tag == 0)
+        return;
+    const std::uint32_t drained = r.tag;
+    m_withdrawn.erase(std::remove_if(m_withdrawn.begin(), m_withdrawn.end(),
+                                     [drained](const withdrawn_range& e) {
+                                         return e.drain <= drained;
+                                     }),
+                      m_withdrawn.end());
 }
 
 }  // namespace fuzz

@@ -107,7 +107,18 @@ private:
     void on_reply(control_reply& r);
     void answer();
     void control(block& target, control_op op, std::uint16_t context,
-                 std::uint32_t index);
+                 std::uint32_t index, std::uint32_t tag = 0);
+    // Any export of which covers() says so, withdrawn ones included.
+    template <typename F>
+    bool any_export(F covers) const {
+        for (const export_range& e : m_exports)
+            if (e.valid && covers(e))
+                return true;
+        for (const export_range& e : m_withdrawn)
+            if (covers(e))
+                return true;
+        return false;
+    }
 
     timing_profile m_profile;
     block_env m_env;
@@ -134,8 +145,13 @@ private:
         *this};
 
     std::vector<export_range> m_exports;
-    // Ranges whose packets may still be on their way through incoming_dma.
-    std::vector<export_range> m_withdrawn;
+    // Ranges whose packets may still be on their way through incoming_dma:
+    // until the drain that followed the withdrawal has been answered.
+    struct withdrawn_range : export_range {
+        std::uint32_t drain = 0;
+    };
+    std::vector<withdrawn_range> m_withdrawn;
+    std::uint32_t m_drain = 0;  // the last one asked for
     std::deque<utlb_request> m_translations;
     std::deque<dma_request> m_dmas;
     bool m_fail_translation = false, m_fail_dma = false;
