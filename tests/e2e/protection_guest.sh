@@ -10,13 +10,14 @@ shift
 status=0
 cp /host/* /tmp/ || exit 1
 cd /tmp || exit 1
+PATH=/tmp:$PATH
 
 note() { echo "# $(hostname): $*"; }
 
 # A program that hangs must not keep the others from running.
 run() {
     note "run $*"
-    timeout -s KILL "$limit" "./$@" && return
+    timeout -s KILL "$limit" "$@" && return
     note "FAILED $*"
     status=1
 }
@@ -28,17 +29,19 @@ look_at_kernel_log() {
     status=1
 }
 
+# prawn_node is in the environment of every command in a guest.
+# shellcheck disable=SC2154
 if [ "$prawn_node" = 1 ]; then
     limit=3600
     run protect_peer
     run protect_end check
     look_at_kernel_log
-    exit $status
+    exit "$status"
 fi
 [ "$prawn_node" = 0 ] || exit 0
 
 if [ "$tier" = slow ]; then
-    limit=1500
+    limit=1800
     all='hostile_commands
         hostile_garbage 2000000 1
         hostile_garbage 1000000 2
@@ -46,8 +49,8 @@ if [ "$tier" = slow ]; then
         hostile_mappings
         hostile_withdrawn 1000
         hostile_exhaust
-        hostile_ioctl 1000000 1
-        hostile_ioctl 200000 2
+        hostile_ioctl 200000 1
+        hostile_ioctl 100000 2
         hostile_kill 1000
         lib_send 20000
         lib_notify
@@ -95,4 +98,4 @@ limit=100
 run protect_end check
 run protect_end quit
 look_at_kernel_log
-exit $status
+exit "$status"

@@ -12,6 +12,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,9 +50,14 @@ def run(command):
                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                           encoding="utf-8", errors="replace") as process:
         begin = time.monotonic()
-        for line in process.stdout:
-            lines.append(line.rstrip("\n"))
-            print(f"{time.monotonic() - begin:7.1f} {lines[-1]}", flush=True)
+        try:
+            for line in process.stdout:
+                lines.append(line.rstrip("\n"))
+                print(f"{time.monotonic() - begin:7.1f} {lines[-1]}",
+                      flush=True)
+        except BaseException:  # the guests must not outlive us
+            process.terminate()
+            raise
     return lines, process.returncode
 
 
@@ -79,6 +85,7 @@ def main():
     parser.add_argument("--cpus", type=int, default=1, help="of each guest")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     unknown = set(args.programs) - set(ALL)
     if unknown:
         parser.error(f"no such program: {', '.join(sorted(unknown))}")
