@@ -140,7 +140,7 @@ std::uint64_t csr::counter_name(std::uint64_t word) const {
     const std::string& name = global ? m_env.counters->name(index)
                                      : m_env.counters->per_context_name(index);
     char bytes[PRAWN_COUNTER_NAME_SIZE] = {};
-    std::memcpy(bytes, name.data(), std::min(name.size(), sizeof(bytes) - 1));
+    name.copy(bytes, sizeof(bytes) - 1);
     std::uint64_t value = 0;
     std::memcpy(&value, bytes + word * 8, sizeof(value));
     return value;
