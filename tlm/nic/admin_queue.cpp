@@ -88,7 +88,7 @@ void admin_queue::work() {
     while (!m_dma_queue.empty() && dma_out->try_put(m_dma_queue.front()))
         m_dma_queue.pop_front();
     fetch();
-    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     if (now < m_next)
         m_kick.notify(m_next - now);
     else if (start_next()) {

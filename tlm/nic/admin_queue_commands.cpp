@@ -132,7 +132,10 @@ std::uint16_t admin_queue::check_context_enable(
 std::uint16_t admin_queue::check_tables(const prawn_admin_command& c) const {
     const bool outgoing = c.opcode == PRAWN_ADMIN_OPCODE_OPT_SET ||
                           c.opcode == PRAWN_ADMIN_OPCODE_OPT_CLEAR;
-    if (c.index >= (outgoing ? PRAWN_OPT_ENTRIES : PRAWN_IPT_ENTRIES))
+    std::uint32_t entries = PRAWN_IPT_ENTRIES;
+    if (outgoing)
+        entries = PRAWN_OPT_ENTRIES;
+    if (c.index >= entries)
         return PRAWN_STATUS_BAD_FIELD;
     if (c.opcode == PRAWN_ADMIN_OPCODE_OPT_CLEAR ||
         c.opcode == PRAWN_ADMIN_OPCODE_IPT_CLEAR)
@@ -180,16 +183,16 @@ std::uint16_t admin_queue::check_pages(const prawn_admin_command& c) const {
 
 const admin_queue::sequence& admin_queue::sequence_of(unsigned opcode) {
     using op = control_op;
-    static const sequence NOTHING;
+    static const sequence nothing;
     // The UTLB first: nobody may ask it before it knows the context. The
     // command queue last: it starts the traffic.
-    static const sequence ENABLE = {
+    static const sequence enable = {
         {{CONTROL_UTLB, op::CONTEXT_ENABLE}},
         {{CONTROL_NOTIFIER, op::CONTEXT_ENABLE}},
         {{CONTROL_COMMAND_QUEUE, op::CONTEXT_ENABLE}}};
     // Along the data path, so that each block gets nothing new from the one
     // before; then what has reached the bus is awaited.
-    static const sequence DISABLE = {
+    static const sequence disable = {
         {{CONTROL_COMMAND_QUEUE, op::CONTEXT_DISABLE}},
         {{CONTROL_PACKETIZER, op::CONTEXT_DISABLE}},
         {{CONTROL_OPT, op::CONTEXT_DISABLE}},
@@ -202,36 +205,36 @@ const admin_queue::sequence& admin_queue::sequence_of(unsigned opcode) {
          {CONTROL_INCOMING_DMA, op::DRAIN},
          {CONTROL_UTLB, op::DRAIN},
          {CONTROL_NOTIFIER, op::DRAIN}}};
-    static const sequence OPT_SET = {{{CONTROL_OPT, op::SET}}};
-    static const sequence OPT_CLEAR = {{{CONTROL_OPT, op::CLEAR}},
+    static const sequence opt_set = {{{CONTROL_OPT, op::SET}}};
+    static const sequence opt_clear = {{{CONTROL_OPT, op::CLEAR}},
                                        {{CONTROL_PACKETIZER, op::DRAIN}}};
-    static const sequence IPT_SET = {{{CONTROL_IPT, op::SET}}};
-    static const sequence IPT_CLEAR = {{{CONTROL_IPT, op::CLEAR}},
+    static const sequence ipt_set = {{{CONTROL_IPT, op::SET}}};
+    static const sequence ipt_clear = {{{CONTROL_IPT, op::CLEAR}},
                                        {{CONTROL_INCOMING_DMA, op::DRAIN}}};
-    static const sequence INVALIDATE = {{{CONTROL_UTLB, op::INVALIDATE}},
+    static const sequence invalidate = {{{CONTROL_UTLB, op::INVALIDATE}},
                                         {{CONTROL_UTLB, op::DRAIN},
                                          {CONTROL_PACKETIZER, op::DRAIN},
                                          {CONTROL_INCOMING_DMA, op::DRAIN}}};
-    static const sequence FILL = {{{CONTROL_UTLB, op::FILL}}};
+    static const sequence fill = {{{CONTROL_UTLB, op::FILL}}};
     switch (opcode) {
         case PRAWN_ADMIN_OPCODE_CONTEXT_ENABLE:
-            return ENABLE;
+            return enable;
         case PRAWN_ADMIN_OPCODE_CONTEXT_DISABLE:
-            return DISABLE;
+            return disable;
         case PRAWN_ADMIN_OPCODE_OPT_SET:
-            return OPT_SET;
+            return opt_set;
         case PRAWN_ADMIN_OPCODE_OPT_CLEAR:
-            return OPT_CLEAR;
+            return opt_clear;
         case PRAWN_ADMIN_OPCODE_IPT_SET:
-            return IPT_SET;
+            return ipt_set;
         case PRAWN_ADMIN_OPCODE_IPT_CLEAR:
-            return IPT_CLEAR;
+            return ipt_clear;
         case PRAWN_ADMIN_OPCODE_UTLB_INVALIDATE:
-            return INVALIDATE;
+            return invalidate;
         case PRAWN_ADMIN_OPCODE_UTLB_FILL:
-            return FILL;
+            return fill;
         default:
-            return NOTHING;
+            return nothing;
     }
 }
 

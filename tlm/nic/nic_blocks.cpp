@@ -18,12 +18,12 @@
 namespace prawn {
 
 const std::vector<std::string>& block_names() {
-    static const std::vector<std::string> NAMES = {
+    static const std::vector<std::string> names = {
         "csr",          "admin_queue", "command_queue", "utlb",
         "dma_engine",   "opt",         "packetizer",    "outgoing_fifo",
         "reliable",     "link_mac",    "depacketizer",  "ipt",
         "incoming_dma", "notifier"};
-    return NAMES;
+    return names;
 }
 
 nic_blocks make_blocks(const nic_config& config, const block_env& env) {

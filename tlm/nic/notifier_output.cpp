@@ -38,7 +38,7 @@ void notifier::work() {
     m_scheduled = false;
     if (m_refused && dma_out->try_put(m_request))
         m_refused = false;
-    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     if (!m_refused && m_in_flight < WINDOW && now >= m_next && start_next())
         m_next = now + cycles(ENTRY_CYCLES);
     if (m_refused)
