@@ -255,42 +255,5 @@ TEST_F(guest_memory_test, another_sigbus_is_not_swallowed) {
 #endif
 }
 
-TEST_F(guest_memory_test, is_about_as_fast_as_memcpy) {
-    ASSERT_TRUE(m_memory.add(region(0, SIZE)));
-    auto* const host = static_cast<std::uint8_t*>(::mmap(
-        nullptr, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, m_fd.get(), 0));
-    ASSERT_NE(host, MAP_FAILED);
-    bytes buffer(SIZE, 1);
-    using clock = std::chrono::steady_clock;
-    const auto time = [](auto&& work) {
-        auto best = clock::duration::max();
-        for (int i = 0; i < 20; i++) {
-            const auto start = clock::now();
-            for (int j = 0; j < 100; j++)
-                work();
-            best = std::min(best, clock::now() - start);
-        }
-        return std::chrono::duration<double>(best).count();
-    };
-    for (std::size_t size : {std::size_t{4096}, std::size_t{65536}}) {
-        // Each against memcpy in its own direction: buffers that differ in
-        // place are not equally fast.
-        const double plain_write =
-            time([&] { std::memcpy(host, buffer.data(), size); });
-        const double write =
-            time([&] { m_memory.write(0, buffer.data(), size); });
-        const double plain_read =
-            time([&] { std::memcpy(buffer.data(), host, size); });
-        const double read =
-            time([&] { m_memory.read(0, buffer.data(), size); });
-        std::printf("%zu bytes: write %.2f, read %.2f of memcpy\n", size,
-                    plain_write / write, plain_read / read);
-        // A loose bound: the machine is shared. The benchmark has the aim.
-        EXPECT_GT(plain_write / write, 0.3);
-        EXPECT_GT(plain_read / read, 0.3);
-    }
-    ::munmap(host, SIZE);
-}
-
 }  // namespace vfio_user
 }  // namespace prawn

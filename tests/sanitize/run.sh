@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds a sanitizer preset and runs its unit tests (label unit), or those
-# whose name begins with FILTER. Usage: run.sh SOURCE PRESET [FILTER]
+# Builds a sanitizer preset and runs its tests (labels unit and model), or
+# those whose name begins with FILTER. Usage: run.sh SOURCE PRESET [FILTER]
 set -euo pipefail
 cd "$1"
 preset=$2
@@ -11,14 +11,16 @@ if command -v ccache >/dev/null; then
 fi
 cmake --preset "$preset" >/dev/null
 log=build/$preset/build.log
-ninja -C "build/$preset" prawn-tests >"$log" 2>&1 || {
+ninja -C "build/$preset" prawn-tests prawn-sim >"$log" 2>&1 || {
     grep -E -A 3 'FAILED|error' "$log" | head -n 40
     echo "building preset $preset failed: the whole output is in $log"
     exit 1
 }
 # A leak or a finding ends the test with a status of its own.
-export ASAN_OPTIONS=detect_stack_use_after_return=1:exitcode=99
+# No fake stacks: the model's threads switch stacks behind their back.
+export ASAN_OPTIONS=detect_stack_use_after_return=0:exitcode=99
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=exitcode=99:second_deadlock_stack=1
 ctest --test-dir "build/$preset" --no-tests=error --output-on-failure \
-    -j "$(nproc)" -L '^unit$' ${filter:+-R "^$filter/"} -E '^(hw|tree)/'
+    -j "$(nproc)" -L '^(unit|model)$' ${filter:+-R "^$filter/"} \
+    -E '^(hw|tree|driver)/|launcher_cli'

@@ -54,7 +54,11 @@ protected:
         for (auto& byte : data)
             byte = static_cast<std::uint8_t>(random());
     }
-    void TearDown() override { run_ns(1000000); }
+    // What is held points into this test's buffers.
+    void TearDown() override {
+        b.host.set_hold(memory_host::hold::NOTHING);
+        run_ns(1000000);
+    }
     static std::uint64_t time(host_bench& in, unsigned channel,
                               std::size_t i = 0) {
         return in.since(in.replies[channel].all.at(i).ns());
