@@ -167,7 +167,7 @@ void receive_path::on_translation(utlb_request& r) {
         return e.context == r.context && r.va >= e.va && r.va - e.va < e.length;
     }));
     m_translations.push_back(r);
-    m_answer.notify(sc_core::sc_time(7, sc_core::SC_NS));
+    answer_later();
 }
 
 void receive_path::on_dma(dma_request& r) {
@@ -185,7 +185,13 @@ void receive_path::on_dma(dma_request& r) {
                va + r.length <= e.va + e.length;
     }));
     m_dmas.push_back(std::move(r));
-    m_answer.notify(sc_core::sc_time(7, sc_core::SC_NS));
+    answer_later();
+}
+
+// Sometimes at once, sometimes after a reset and new packets.
+void receive_path::answer_later() {
+    m_answers++;
+    m_answer.notify(sc_core::sc_time(1.0 + m_answers % 5 * 20, sc_core::SC_NS));
 }
 
 void receive_path::answer() {

@@ -105,6 +105,7 @@ private:
     void on_link(packet_ref& p);
     void on_credit(unsigned& n);
     void on_reply(control_reply& r);
+    void answer_later();
     void answer();
     void control(block& target, control_op op, std::uint16_t context,
                  std::uint32_t index, std::uint32_t tag = 0);
@@ -156,6 +157,7 @@ private:
     std::deque<dma_request> m_dmas;
     bool m_fail_translation = false, m_fail_dma = false;
     std::uint64_t m_owed = 0;  // credits
+    unsigned m_answers = 0;
     sc_core::sc_event m_answer;
 };
 
