@@ -59,7 +59,7 @@ if [ "$tier" = slow ]; then
         lib_withdraw 500
         lib_pins 3000'
 else
-    limit=200
+    limit=400
     all='hostile_commands
         hostile_garbage
         hostile_doorbell
