@@ -18,6 +18,7 @@ raw_terminal::raw_terminal() {
         return;
     termios raw = m_saved;
     cfmakeraw(&raw);
+    raw.c_oflag |= OPOST;  // for the lines that are ours
     m_raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
 }
 
@@ -37,7 +38,8 @@ bool raw_terminal::size(unsigned& rows, unsigned& columns) {
 
 namespace {
 
-constexpr char LEAVE_KEY = 0x1d;  // Ctrl-]
+constexpr char LEAVE_KEY = 0x1d;      // Ctrl-]
+constexpr char INTERRUPT_KEY = 0x03;  // Ctrl-C
 constexpr char END_OF_INPUT = 0x04;
 
 void write_all(int fd, const char* data, size_t size) {
@@ -137,29 +139,71 @@ void resize(session& run) {
     }
 }
 
+// What is typed into a shell that may not be there yet.
+class shell_input
+{
+public:
+    shell_input(guest& where, bool terminal) :
+        m_guest(where), m_terminal(terminal) {}
+
+    bool left() const { return m_left; }
+
+    void take(const char* data, size_t size) {
+        for (size_t i = 0; i < size && m_terminal; i++) {
+            m_left = m_left || data[i] == LEAVE_KEY;
+            // Ours as long as there is no shell that it could be for.
+            if (!m_open && data[i] == INTERRUPT_KEY)
+                throw failure(EXIT_INTERRUPTED, "interrupted");
+        }
+        if (m_left)
+            return;
+        if (m_open)
+            m_guest.type(data, size);
+        else
+            m_early.append(data, size);
+    }
+
+    // The shell is there: a booting kernel would have lost it.
+    void open() {
+        m_open = true;
+        m_guest.type(m_early.data(), m_early.size());
+        m_early.clear();
+    }
+
+private:
+    guest& m_guest;
+    bool m_terminal;
+    bool m_left = false;
+    bool m_open = false;
+    std::string m_early;
+};
+
 int shell(session& run) {
     guest& first = run.node(0);
-    raw_terminal terminal;
-    bool left = false;
-    if (terminal.is_terminal()) {
-        resize(run);
-        run.loop().on_resize = [&run] { resize(run); };
-    }
+    const raw_terminal terminal;
+    shell_input input(first, terminal.is_terminal());
     run.loop().watch(STDIN_FILENO, POLLIN, [&](short) {
         char data[512];
         const ssize_t size = read(STDIN_FILENO, data, sizeof(data));
-        if (size <= 0) {
-            run.loop().forget(STDIN_FILENO);
-            first.type(&END_OF_INPUT, 1);
+        if (size > 0) {
+            input.take(data, static_cast<size_t>(size));
             return;
         }
-        for (ssize_t i = 0; i < size && terminal.is_terminal(); i++)
-            left = left || data[i] == LEAVE_KEY;
-        if (!left)
-            first.type(data, static_cast<size_t>(size));
+        run.loop().forget(STDIN_FILENO);
+        input.take(&END_OF_INPUT, 1);
     });
-    // The launcher's own stop: "exit" or "poweroff" in node 0, or the key.
-    run.wait([&] { return left || run.powered_off(0); }, 0, "");
+    const auto over = [&] { return input.left() || run.powered_off(0); };
+    // The others may take longer; they are watched all the same.
+    run.wait([&] { return over() || first.up(); }, run.opts().timeout_s,
+             "node0 did not come up");
+    if (first.up() && !over()) {
+        if (terminal.is_terminal()) {
+            resize(run);
+            run.loop().on_resize = [&run] { resize(run); };
+        }
+        input.open();
+        run.wait(over, 0, "");
+    }
     run.loop().forget(STDIN_FILENO);
     run.loop().on_resize = nullptr;
     return EXIT_OK;
@@ -175,8 +219,7 @@ int run_boot(session& run) {
         run.wait_for_guests();
         return one_command(run);
     }
-    // A person wants to see from the first line on; input waits for the
-    // shell, because what is typed into a booting kernel is lost.
+    // A person wants to see from the first line on.
     run.expect_power_off();
     run.node(0).on_console = [](const char* data, size_t size) {
         write_all(STDOUT_FILENO, data, size);
@@ -186,7 +229,6 @@ int run_boot(session& run) {
                "prawn: logs of all nodes: {}\n",
                isatty(STDIN_FILENO) ? " or Ctrl-]" : "",
                run.dir().log("").string());
-    run.wait_for_guests();
     return shell(run);
 }
 
