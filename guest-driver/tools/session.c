@@ -193,3 +193,27 @@ void data_close(struct session *s)
 	s->source = NULL;
 	s->target = NULL;
 }
+
+int run_tool(const struct tool *tool, int argc, char **argv)
+{
+	struct row row[SIZES_MAX];
+	struct options o;
+	struct session s;
+	size_t rows = 0;
+	bool ok = true;
+
+	parse_options(&o, &tool->defaults, argc, argv);
+	session_open(&s, &o);
+	if (o.server) {
+		ok = tool->serve(&s);
+	} else {
+		for (; rows < o.sizes; rows++)
+			ok = tool->measure(&s, o.size[rows], &row[rows]) && ok;
+		control_send(&s, OP_END, ok, 0, 0, NULL);
+	}
+	print_rows(stdout, &o, s.info.node, row, rows, ok);
+	session_close(&s);
+	if (!ok)
+		fail("data arrived wrong");
+	return 0;
+}

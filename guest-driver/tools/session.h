@@ -15,8 +15,8 @@ enum control_op {
 	OP_HELLO = 1, /* client: name of its control export, node */
 	OP_PREPARE,   /* client: size, slots, name of its data export */
 	OP_PREPARED,  /* server: name of its data export */
-	OP_READY,     /* server: a = model time delivered, b = bad bytes; or an
-			 answer to HELLO */
+	OP_READY,     /* server: a = model time delivered, b = bad bytes, c = it
+			 has looked; or an answer to HELLO */
 	OP_ARRIVED,   /* server: a = model time of the last delivery */
 	OP_END,	      /* client: the whole was well (a), or not */
 };
@@ -48,6 +48,17 @@ struct session {
 	char data_name[VMMC_NAME_MAX + 1];
 	char name[VMMC_NAME_MAX + 1]; /* of the control export */
 };
+
+/* What a tool does beyond that; each ends the program when something fails. */
+struct tool {
+	struct tool_defaults defaults;
+	/* Until OP_END; whether all data was right. */
+	bool (*serve)(struct session *s);
+	bool (*measure)(struct session *s, size_t size, struct row *r);
+};
+
+/* main() of a tool. */
+int run_tool(const struct tool *tool, int argc, char **argv);
 
 /* Server: export and wait for a client. Client: find the server. */
 void session_open(struct session *s, const struct options *o);

@@ -17,16 +17,6 @@
 #define WINDOW_BYTES ((size_t)16 << 20)
 #define WINDOW_SLOTS 256
 
-static const struct tool_defaults defaults = {
-	.tool = "vmmc_bw",
-	.summary = "Bandwidth of deliberate update, one direction.",
-	.size = 65536,
-	.all_from = 64,
-	.all_to = 1 << 22,
-	.size_max = (size_t)1 << 28,
-	.iterations = 1000,
-};
-
 static size_t stride_of(size_t size)
 {
 	return size ? (size + 63) & ~(size_t)63 : 64;
@@ -50,7 +40,7 @@ static unsigned long slots_for(const struct options *o, size_t size)
 	return slots ? slots : 1;
 }
 
-static void serve(struct session *s)
+static bool serve(struct session *s)
 {
 	bool ok = true;
 
@@ -81,13 +71,11 @@ static void serve(struct session *s)
 					pattern_seed(m.a, batch, i, false));
 			ok = ok && !bad;
 			control_wait(s, OP_ARRIVED);
-			control_send(s, OP_READY, 0, bad, 0, NULL);
+			control_send(s, OP_READY, 0, bad, s->o->verify, NULL);
 			done += n;
 		}
 	}
-	print_rows(stdout, s->o, s->info.node, NULL, 0, ok);
-	if (!ok)
-		fail("data arrived wrong");
+	return ok;
 }
 
 static void reap(struct session *s, vmmc_request_t request,
@@ -153,6 +141,7 @@ static bool measure(struct session *s, size_t size, struct row *r)
 	unsigned long total = s->o->iterations;
 	unsigned long slots = slots_for(s->o, size);
 	double wall_s = 0, model_s = 0;
+	bool looked = s->o->verify;
 	uint64_t bad = 0;
 	struct control m;
 
@@ -168,14 +157,16 @@ static bool measure(struct session *s, size_t size, struct row *r)
 		wall_s += (double)run_batch(s, size, batch, n, &model) / 1e9;
 		model_s += (double)model / 1e12;
 		control_send(s, OP_ARRIVED, 0, 0, 0, NULL);
-		bad += control_wait(s, OP_READY).b;
+		m = control_wait(s, OP_READY);
+		bad += m.b;
+		looked = looked && m.c;
 		done += n;
 	}
 	*r = (struct row){
 		.tool = s->o->tool,
 		.bytes = size,
 		.iterations = total,
-		.verified = s->o->verify && !bad,
+		.verified = looked && !bad,
 		.model_MBps = (double)size * (double)total / model_s / 1e6,
 		.wall_MBps = (double)size * (double)total / wall_s / 1e6,
 	};
@@ -184,23 +175,19 @@ static bool measure(struct session *s, size_t size, struct row *r)
 
 int main(int argc, char **argv)
 {
-	struct row row[SIZES_MAX];
-	struct options o;
-	struct session s;
-	bool ok = true;
+	static const struct tool tool = {
+		.defaults = {
+			.tool = "vmmc_bw",
+			.summary = "Bandwidth of deliberate update, one direction.",
+			.size = 65536,
+			.all_from = 64,
+			.all_to = 1 << 22,
+			.size_max = (size_t)1 << 28,
+			.iterations = 1000,
+		},
+		.serve = serve,
+		.measure = measure,
+	};
 
-	parse_options(&o, &defaults, argc, argv);
-	session_open(&s, &o);
-	if (o.server) {
-		serve(&s);
-	} else {
-		for (unsigned int i = 0; i < o.sizes; i++)
-			ok = measure(&s, o.size[i], &row[i]) && ok;
-		control_send(&s, OP_END, ok, 0, 0, NULL);
-		print_rows(stdout, &o, s.info.node, row, o.sizes, ok);
-	}
-	session_close(&s);
-	if (!ok)
-		fail("data arrived wrong");
-	return 0;
+	return run_tool(&tool, argc, argv);
 }

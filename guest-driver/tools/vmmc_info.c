@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vmmc_info - what the card and this process's context are. */
-#include <fcntl.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -13,6 +12,8 @@
 
 #include <prawn.h>
 #include <prawn_hw.h>
+
+#include "device.h"
 
 static const struct {
 	uint64_t mask;
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	const char *device = getenv("VMMC_DEVICE");
+	const char *device = NULL;
 	struct prawn_query q;
 	bool json = false;
 	int c, fd;
@@ -119,16 +120,7 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return 2;
 	}
-	if (!device)
-		device = "/dev/prawn0";
-	fd = open(device, O_RDWR | O_CLOEXEC);
-	if (fd < 0) {
-		fprintf(stderr,
-			"vmmc_info: %s: %s: is prawn.ko loaded, are you in "
-			"group prawn?\n",
-			device, strerror(errno));
-		return 1;
-	}
+	fd = open_device("vmmc_info", &device);
 	memset(&q, 0, sizeof(q));
 	if (ioctl(fd, PRAWN_IOC_QUERY, &q)) {
 		fprintf(stderr, "vmmc_info: %s: %s\n", device, strerror(errno));

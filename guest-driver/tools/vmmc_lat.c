@@ -11,16 +11,6 @@
 
 #include "session.h"
 
-static const struct tool_defaults defaults = {
-	.tool = "vmmc_lat",
-	.summary = "One-way latency of deliberate update, with notification.",
-	.size = 4,
-	.all_from = 4,
-	.all_to = 65536,
-	.size_max = 1 << 22,
-	.iterations = 1000,
-};
-
 static size_t check_target(const struct session *s, size_t size, uint64_t round)
 {
 	if (!s->o->verify)
@@ -53,7 +43,7 @@ static void send_data(struct session *s, size_t size, uint32_t immediate,
 		fail("send of %zu bytes: %s", size, vmmc_strerror(error));
 }
 
-static void serve(struct session *s)
+static bool serve(struct session *s)
 {
 	struct vmmc_completion c;
 	bool ok = true;
@@ -82,12 +72,11 @@ static void serve(struct session *s)
 				bad = m.a ? m.a : 1;
 			ok = ok && !bad;
 			fill_source(s, m.a, i + 1);
-			control_send(s, OP_READY, n.delivered_ps, bad, 0, NULL);
+			control_send(s, OP_READY, n.delivered_ps, bad,
+				     s->o->verify, NULL);
 		}
 	}
-	print_rows(stdout, s->o, s->info.node, NULL, 0, ok);
-	if (!ok)
-		fail("data arrived wrong");
+	return ok;
 }
 
 static bool measure(struct session *s, size_t size, struct row *r)
@@ -96,6 +85,7 @@ static bool measure(struct session *s, size_t size, struct row *r)
 	double *wall = calloc(n, sizeof(*wall));
 	double *model = calloc(n, sizeof(*model));
 	struct control m;
+	bool looked = s->o->verify;
 	size_t bad = 0;
 
 	if (!wall || !model)
@@ -120,13 +110,14 @@ static bool measure(struct session *s, size_t size, struct row *r)
 			bad++;
 		m = control_wait(s, OP_READY);
 		bad += m.b;
+		looked = looked && m.c;
 		model[i] = (double)(m.a - c.accepted_ps) / 1e3;
 	}
 	*r = (struct row){
 		.tool = s->o->tool,
 		.bytes = size,
 		.iterations = n,
-		.verified = s->o->verify && !bad,
+		.verified = looked && !bad,
 		.has_ns = true,
 		.wall_ns = figures_of(wall, n),
 		.model_ns = figures_of(model, n),
@@ -140,23 +131,19 @@ static bool measure(struct session *s, size_t size, struct row *r)
 
 int main(int argc, char **argv)
 {
-	struct row row[SIZES_MAX];
-	struct options o;
-	struct session s;
-	bool ok = true;
+	static const struct tool tool = {
+		.defaults = {
+			.tool = "vmmc_lat",
+			.summary = "One-way latency of deliberate update, with notification.",
+			.size = 4,
+			.all_from = 4,
+			.all_to = 65536,
+			.size_max = 1 << 22,
+			.iterations = 1000,
+		},
+		.serve = serve,
+		.measure = measure,
+	};
 
-	parse_options(&o, &defaults, argc, argv);
-	session_open(&s, &o);
-	if (o.server) {
-		serve(&s);
-	} else {
-		for (unsigned int i = 0; i < o.sizes; i++)
-			ok = measure(&s, o.size[i], &row[i]) && ok;
-		control_send(&s, OP_END, ok, 0, 0, NULL);
-		print_rows(stdout, &o, s.info.node, row, o.sizes, ok);
-	}
-	session_close(&s);
-	if (!ok)
-		fail("data arrived wrong");
-	return 0;
+	return run_tool(&tool, argc, argv);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vmmc_stat - the counters of every block of the card. */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -12,6 +11,8 @@
 #include <unistd.h>
 
 #include <prawn.h>
+
+#include "device.h"
 
 #define COUNTERS_MAX 1024
 
@@ -101,7 +102,7 @@ int main(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	static struct sample sample[2];
-	const char *device = getenv("VMMC_DEVICE");
+	const char *device = NULL;
 	unsigned long interval = 0, count = 0;
 	bool all = false, json = false;
 	int c, fd, error;
@@ -136,16 +137,7 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return 2;
 	}
-	if (!device)
-		device = "/dev/prawn0";
-	fd = open(device, O_RDWR | O_CLOEXEC);
-	if (fd < 0) {
-		fprintf(stderr,
-			"vmmc_stat: %s: %s: is prawn.ko loaded, are you in "
-			"group prawn?\n",
-			device, strerror(errno));
-		return 1;
-	}
+	fd = open_device("vmmc_stat", &device);
 	error = take(fd, &sample[0]);
 	if (!error)
 		report(&sample[0], NULL, all, json);
