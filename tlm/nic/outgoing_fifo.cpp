@@ -112,33 +112,21 @@ void outgoing_fifo::entered(const packet& pkt) {
 }
 
 bool outgoing_fifo::take_packet(packet_ref& pkt) {
-    const std::uint16_t node = pkt->head.destination_node;
-    if (node >= m_peers.size()) {
-        m_bad_destination++;
-        pkt.reset();
-        return true;
-    }
-    queue& q = m_peers[node].data;
-    if (q.full()) {
-        m_full++;
-        return false;
-    }
-    entered(*pkt);
-    const std::uint64_t due = now_ps() + m_cycle * FIFO_CYCLES;
-    q.push(std::move(pkt), due);
-    m_waiting[DATA] |= 1u << node;
-    wake_at(std::max(due, m_next));
-    return true;
+    return take(pkt, DATA, &peer::data);
 }
 
 bool outgoing_fifo::take_mgmt(packet_ref& pkt) {
+    return take(pkt, URGENT, &peer::mgmt);
+}
+
+bool outgoing_fifo::take(packet_ref& pkt, class_t which, queue peer::*into) {
     const std::uint16_t node = pkt->head.destination_node;
     if (node >= m_peers.size()) {
         m_bad_destination++;
         pkt.reset();
         return true;
     }
-    queue& q = m_peers[node].mgmt;
+    queue& q = m_peers[node].*into;
     if (q.full()) {
         m_full++;
         return false;
@@ -146,7 +134,7 @@ bool outgoing_fifo::take_mgmt(packet_ref& pkt) {
     entered(*pkt);
     const std::uint64_t due = now_ps() + m_cycle * FIFO_CYCLES;
     q.push(std::move(pkt), due);
-    m_waiting[URGENT] |= 1u << node;
+    m_waiting[which] |= 1u << node;
     wake_at(std::max(due, m_next));
     return true;
 }

@@ -90,6 +90,7 @@ private:
     void end_of_elaboration() override;
     bool take_packet(packet_ref& pkt);
     bool take_mgmt(packet_ref& pkt);
+    bool take(packet_ref& pkt, class_t which, queue peer::*into);
     bool take_refusal(refusal& r);
     void step();
     void control(const control_request& r);
