@@ -365,6 +365,8 @@ quietly() { # quietly NAME LOG COMMAND...
 
 build() { # build TARGET...
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    # What ccache wants before it caches anything with a precompiled header.
+    export CCACHE_SLOPPINESS=pch_defines,time_macros
     mkdir -p "$OUT"
     cd "$ROOT"
     local kdir jobs=()

@@ -37,13 +37,33 @@ elseif(PRAWN_TSAN)
   add_link_options(-fsanitize=thread)
 endif()
 
+# Parsing SystemC takes longer than compiling most of what uses it: one
+# precompiled header for all that is compiled with the same options.
+function(prawn_precompiled target headers)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/${target}.cpp CONTENT "")
+  add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/${target}.cpp)
+  target_precompile_headers(${target} PRIVATE ${headers})
+  target_link_libraries(${target} PRIVATE prawn_warnings prawn_headers
+                                          prawn_systemc ${ARGN})
+endfunction()
+# So that ccache can see through it (see also CCACHE_SLOPPINESS in ./prawn).
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+prawn_precompiled(prawn_model_headers "<systemc>;<tlm>")
+
+find_package(GTest REQUIRED)
+prawn_precompiled(prawn_test_headers "<systemc>;<tlm>;<gtest/gtest.h>"
+                  GTest::gtest)
+# What is tested is optimized, the tests are not: that halves the build.
+target_compile_options(prawn_test_headers PRIVATE -O0)
+
 # Builds every test executable and nothing else.
 add_custom_target(prawn-tests)
 
 # prawn_test(NAME dir/block SOURCES a.cpp ... LIBS x ... LABEL unit TIMEOUT 60)
 # One executable per test: SystemC cannot be elaborated twice in a process.
+# NO_SYSTEMC: neither includes nor links it.
 function(prawn_test)
-  cmake_parse_arguments(T "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
+  cmake_parse_arguments(T "NO_SYSTEMC" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
   endif()
@@ -54,10 +74,13 @@ function(prawn_test)
   add_executable(${target} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE prawn_warnings prawn_headers
                                           ${T_LIBS} GTest::gtest)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  if(NOT T_NO_SYSTEMC)
+    target_precompile_headers(${target} REUSE_FROM prawn_test_headers)
+  endif()
   add_dependencies(prawn-tests ${target})
   add_test(NAME ${T_NAME} COMMAND ${target} ${T_ARGS})
   set_tests_properties(
     ${T_NAME} PROPERTIES LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT}
                          SKIP_RETURN_CODE 77)
 endfunction()
-find_package(GTest REQUIRED)

@@ -8,6 +8,7 @@ preset=$2
 filter=${3:-}
 if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    export CCACHE_SLOPPINESS=pch_defines,time_macros
 fi
 cmake --preset "$preset" >/dev/null
 log=build/$preset/build.log

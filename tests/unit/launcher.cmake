@@ -2,7 +2,7 @@
 # The launcher's own parts, without guests.
 if(TARGET prawn_launch)
   prawn_test(
-    NAME unit/launcher
+    NAME unit/launcher NO_SYSTEMC
     SOURCES launcher_test.cpp launcher_options_test.cpp
     LIBS prawn_launch GTest::gtest_main
     LABEL unit

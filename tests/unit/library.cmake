@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # libvmmc on a card of the test's own: no driver, no guest.
-prawn_test(NAME unit/vmmc_pins SOURCES vmmc_pins_test.cpp LIBS vmmc_objects
-           GTest::gtest_main)
+prawn_test(
+  NAME unit/vmmc_pins NO_SYSTEMC
+  SOURCES vmmc_pins_test.cpp
+  LIBS vmmc_objects GTest::gtest_main)
 target_include_directories(test_unit_vmmc_pins
                            PRIVATE ${CMAKE_SOURCE_DIR}/guest-driver/lib)
 
 # The library without card.c, which the test replaces.
-prawn_test(NAME unit/vmmc SOURCES vmmc_test.cpp LIBS GTest::gtest_main)
+prawn_test(
+  NAME unit/vmmc NO_SYSTEMC
+  SOURCES vmmc_test.cpp
+  LIBS GTest::gtest_main)
 target_sources(
   test_unit_vmmc
   PRIVATE ${CMAKE_SOURCE_DIR}/guest-driver/lib/vmmc.c
