@@ -177,13 +177,17 @@ void bridge::take() {
 void bridge::spin() {
     if (sc_core::sc_pending_activity())
         return;  // the model goes first
-    m_stats.spins++;
-    const unsigned wakes = kernel_waker::wakes().load();
-    const clock::time_point end = m_answered + SPIN;
     m_spinning.store(true);
-    while (m_queued.load() == 0 && kernel_waker::wakes().load() == wakes &&
-           clock::now() < end)
-        ::sched_yield();
+    // Before the loan: what was pushed earlier may have woken nobody.
+    if (m_queued.load() == 0 && m_server->borrow(m_endpoint)) {
+        m_stats.spins++;
+        const unsigned wakes = kernel_waker::wakes().load();
+        const clock::time_point end = m_answered + SPIN;
+        while (m_server->poll(m_endpoint) && m_queued.load() == 0 &&
+               kernel_waker::wakes().load() == wakes && clock::now() < end)
+            ::sched_yield();
+        m_server->give_back(m_endpoint);
+    }
     m_spinning.store(false);
     // What came before this was seen woke nobody.
     if (m_queued.load() == 0)
@@ -311,7 +315,7 @@ tlm::tlm_sync_enum bridge::bar_response(tlm::tlm_generic_payload& trans,
             if (a.is_read()) {
                 m_server->complete_read(a.token, a.data);
                 const clock::time_point now = clock::now();
-                if (now - m_answered < 2 * SPIN)
+                if (now - m_answered < BURST)
                     m_look.notify(sc_core::SC_ZERO_TIME);
                 m_answered = now;
             } else {

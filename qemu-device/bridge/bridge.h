@@ -32,9 +32,10 @@ namespace prawn {
 // once in each direction.
 //
 // A guest that reads registers one after the other waits mostly for threads to
-// wake up. So after an answer that followed the one before within SPIN, the
-// SystemC thread looks for the next request for as long, if the model has
-// nothing to do: only in a burst of reads, never while idle.
+// wake up. So after an answer that followed the one before within BURST, the
+// SystemC thread looks for the next request itself for SPIN, with the client's
+// socket on loan, if the model has nothing to do: only in a burst of reads,
+// never while idle.
 //
 // A read waits for the card's registers only, never for DMA: what DMA there is
 // goes on behind it. So a guest that is stopped in a read is never waited for.
@@ -61,7 +62,10 @@ public:
     // Requests that may wait; beyond it the client is not read from.
     static constexpr std::size_t QUEUE_LIMIT = 4096;
 
-    static constexpr std::chrono::microseconds SPIN{15};
+    // Reads that follow each other within BURST are a burst; after each of its
+    // answers the next is looked for during SPIN.
+    static constexpr std::chrono::microseconds BURST{200};
+    static constexpr std::chrono::microseconds SPIN{50};
 
     explicit bridge(sc_core::sc_module_name name);
     ~bridge() override;

@@ -60,9 +60,10 @@ struct identity {
 
 /// The card as the protocol sees it.
 ///
-/// Every call comes from the server's one protocol thread, in the order in
-/// which the client sent the requests, and must not block: it queues the
-/// request and returns. Answers are given later through server::complete_*;
+/// Every call comes from the server's one protocol thread, or from the thread
+/// that has borrowed this client (server::borrow), in the order in which the
+/// client sent the requests, and must not block: it queues the request and
+/// returns. Answers are given later through server::complete_*;
 /// answering from within the call is allowed. No call may throw.
 ///
 /// Between connected() and disconnected() there is exactly one client. A

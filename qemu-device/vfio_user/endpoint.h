@@ -58,7 +58,7 @@ public:
     endpoint(const endpoint&) = delete;
     endpoint& operator=(const endpoint&) = delete;
 
-    // Protocol thread. ----------------------------------------------------
+    // Protocol thread, or the borrower (server.h). -------------------------
     /// No client, and the device has let go of the last one.
     bool is_free() const { return m_state == state::FREE; }
     bool is_draining() const { return m_state == state::DRAINING; }
@@ -175,7 +175,7 @@ private:
     const server_options m_options;
     event_loop& m_loop;
 
-    // Protocol thread only.
+    // Protocol thread or borrower only.
     state m_state = state::FREE;
     message_reader m_reader;
     config_space m_config;

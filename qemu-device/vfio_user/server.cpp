@@ -142,6 +142,8 @@ public:
             m_thread.join();
         }
         for (auto& p : m_ports) {
+            while (!p->take())
+                std::this_thread::yield();
             p->end->shut_down();
             p->listener.reset();
             // Another process may have put its own socket there meanwhile.
@@ -164,21 +166,75 @@ public:
                 key(source::UNMASK, index));
     }
 
+    bool borrow(std::size_t index) {
+        if (m_stopped || index >= m_ports.size())
+            return false;
+        port& p = *m_ports[index];
+        if (!p.take())
+            return false;
+        if (m_stopped || p.socket < 0 || p.end->socket() != p.socket ||
+            !p.end->wants_input()) {
+            p.leave();
+            return false;
+        }
+        // Nothing is reported of it any more, but a hang-up: that once.
+        p.events = EPOLLONESHOT;
+        control(EPOLL_CTL_MOD, p.socket, p.events, key(source::CLIENT, index));
+        return true;
+    }
+
+    bool poll(std::size_t index) {
+        port& p = *m_ports[index];
+        p.end->on_input();
+        return p.end->wants_input() && !p.wanted && !m_stopped;
+    }
+
+    void give_back(std::size_t index) {
+        port& p = *m_ports[index];
+        update(index);
+        p.leave();
+        if (p.wanted.exchange(false))
+            wake();
+    }
+
     endpoint* find(std::size_t index) {
         return index < m_ports.size() ? m_ports[index]->end.get() : nullptr;
     }
 
 private:
+    // What is below `taken` belongs to the thread that has taken the port: the
+    // protocol thread for each thing it does, or a borrower.
     struct port {
         std::string path;
         ino_t inode = 0;
         unique_fd listener;
+        clock::time_point accept_again{};  ///< protocol thread only
+        std::atomic<bool> taken{false};
+        std::atomic<bool> wanted{false};  ///< by the protocol thread, in vain
         std::unique_ptr<endpoint> end;
         bool listening = false;
         int socket = -1;  ///< registered with epoll
         std::uint32_t events = 0;
-        clock::time_point accept_again{};
+
+        bool take() { return !taken.exchange(true); }
+        void leave() { taken.store(false); }
     };
+
+    // Does something for a port, and brings epoll in line with what came of
+    // it. If the port is lent it is done when it comes back: its borrower sees
+    // `wanted`, and epoll or service_all() tell again.
+    template <typename F>
+    void with(std::size_t index, F what) {
+        port& p = *m_ports[index];
+        if (!p.take()) {
+            p.wanted = true;  // then look again: the borrower looks afterwards
+            if (!p.take())
+                return;
+        }
+        what(p);
+        update(index);
+        p.leave();
+    }
 
     void control(int operation, int fd, std::uint32_t events,
                  std::uint64_t data) {
@@ -214,8 +270,7 @@ private:
         p.events = events;
     }
 
-    void accept(std::size_t index) {
-        port& p = *m_ports[index];
+    void accept(port& p, std::size_t index) {
         // A client that has just gone is not in the way of the next one,
         // whichever of the two events came first.
         p.end->finish_if_gone();
@@ -239,8 +294,7 @@ private:
             p.end->refuse();
     }
 
-    void on_client(std::size_t index, std::uint32_t events) {
-        endpoint& end = *m_ports[index]->end;
+    static void on_client(endpoint& end, std::uint32_t events) {
         if ((events & EPOLLOUT) != 0)
             end.on_output();
         if (end.wants_input()) {
@@ -254,11 +308,11 @@ private:
     void service_all() {
         const auto now = clock::now();
         for (std::size_t i = 0; i < m_ports.size(); i++) {
-            port& p = *m_ports[i];
-            if (p.accept_again <= now)
-                p.accept_again = clock::time_point{};
-            p.end->service(now);
-            update(i);
+            with(i, [now](port& p) {
+                if (p.accept_again <= now)
+                    p.accept_again = clock::time_point{};
+                p.end->service(now);
+            });
         }
     }
 
@@ -297,16 +351,17 @@ private:
                         continue;
                     }
                     case source::LISTEN:
-                        accept(index);
+                        with(index, [&](port& p) { accept(p, index); });
                         break;
                     case source::CLIENT:
-                        on_client(index, events[i].events);
+                        with(index, [&](port& p) {
+                            on_client(*p.end, events[i].events);
+                        });
                         break;
                     case source::UNMASK:
-                        m_ports[index]->end->on_unmask_event();
+                        with(index, [](port& p) { p.end->on_unmask_event(); });
                         break;
                 }
-                update(index);
             }
             if (service)
                 service_all();
@@ -388,6 +443,18 @@ bool server::dma_write(endpoint_id endpoint, std::uint64_t iova,
     op.data.assign(bytes, bytes + size);
     op.on_write = std::move(done);
     return end->start_dma(std::move(op));
+}
+
+bool server::borrow(endpoint_id endpoint) {
+    return m_impl->borrow(endpoint);
+}
+
+bool server::poll(endpoint_id endpoint) {
+    return m_impl->poll(endpoint);
+}
+
+void server::give_back(endpoint_id endpoint) {
+    m_impl->give_back(endpoint);
 }
 
 endpoint_counters server::counters(endpoint_id endpoint) const {

@@ -109,6 +109,17 @@ public:
     bool dma_write(endpoint_id endpoint, std::uint64_t iova, const void* data,
                    std::size_t size, dma_write_done done);
 
+    // A loan of the client's socket: its requests are then handled on the
+    // borrower's thread, which saves a wake-up of the protocol thread for each.
+    // For microseconds at a time: what else the protocol thread has to do for
+    // this client waits. Any thread but the protocol thread; one at a time.
+    /// False: not to be had (no client, busy, stopping); nothing to give back.
+    bool borrow(endpoint_id endpoint);
+    /// Handles what the client has sent, if anything; calls the device's
+    /// functions. False: the loan should end now.
+    bool poll(endpoint_id endpoint);
+    void give_back(endpoint_id endpoint);
+
     endpoint_counters counters(endpoint_id endpoint) const;
     bool is_connected(endpoint_id endpoint) const;
 
