@@ -198,6 +198,7 @@ TEST_F(admin_queue_test, enable_goes_to_utlb_notifier_command_queue) {
         EXPECT_EQ(r.context, 3u);
         EXPECT_EQ(r.index, 1u);
         EXPECT_EQ(r.d, 0x40000u);
+        EXPECT_EQ(r.life, 1u);
         EXPECT_TRUE(b().acks.items.empty());
         answer(target);
     }
@@ -235,6 +236,26 @@ TEST_F(admin_queue_test, disable_stops_along_the_path_then_drains) {
     }
     EXPECT_EQ(answer(CONTROL_NOTIFIER)[0], control_op::DRAIN);
     EXPECT_EQ(b().acks.items.size(), 1u);
+}
+
+TEST_F(admin_queue_test, every_enable_begins_another_life) {
+    const auto life_in = [&](const prawn_admin_command& c, unsigned target) {
+        post(c);
+        ring();
+        const std::uint32_t life = at(target).items.at(0).life;
+        answer_all();
+        return life;
+    };
+    for (std::uint32_t life = 1; life < 4; life++) {
+        EXPECT_EQ(life_in(enable_command(3), CONTROL_UTLB), life);
+        EXPECT_EQ(life_in(ipt_command(3), CONTROL_IPT), life);
+        EXPECT_EQ(life_in(opt_command(3), CONTROL_OPT), life);
+        EXPECT_EQ(life_in(command(PRAWN_ADMIN_OPCODE_CONTEXT_DISABLE, 3),
+                          CONTROL_COMMAND_QUEUE),
+                  life);
+    }
+    EXPECT_EQ(life_in(enable_command(4), CONTROL_UTLB), 1u);
+    EXPECT_EQ(life_in(ipt_command(4), CONTROL_IPT), 1u);
 }
 
 TEST_F(admin_queue_test, clears_and_invalidation_drain_before_the_ack) {

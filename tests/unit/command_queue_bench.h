@@ -4,6 +4,7 @@
 #ifndef PRAWN_TESTS_UNIT_COMMAND_QUEUE_BENCH_H
 #define PRAWN_TESTS_UNIT_COMMAND_QUEUE_BENCH_H
 
+#include <array>
 #include <cstring>
 
 #include "nic/command_queue.h"
@@ -35,6 +36,7 @@ struct command_bench {
     std::uint64_t fail_at = ~0ull;  // bus address
     bool auto_done = true;
     unsigned dma_delay = DMA_DELAY;
+    std::array<std::uint32_t, PRAWN_CONTEXTS> lives{};
 
     const char* named(const char* name) {
         names.push_back(prefix + name);
@@ -65,7 +67,7 @@ struct command_bench {
         };
         jobs.on = [this](const send_job& j) {
             if (auto_done)
-                done.send(job_done{j.context}, 10);
+                done.send(job_done{j.context, j.life}, 10);
         };
     }
     void reset_only() {
@@ -102,6 +104,8 @@ struct command_bench {
         r.context = context;
         r.a = a;
         r.e = e;
+        if (op == control_op::CONTEXT_ENABLE && context < PRAWN_CONTEXTS)
+            r.life = ++lives[context];
         control.send(r);
         run_cycles(1);
         if (answers.items.size() != n + 1) {

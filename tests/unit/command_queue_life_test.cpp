@@ -170,14 +170,17 @@ TEST(command_queue_life, disable_waits_for_its_fetches_and_drops_the_rest) {
             }
         }
         EXPECT_EQ(b->dut.context_state(1), 0u);
-        // Its next life starts at 0.
+        // Its next life starts at 0, and says that it is another; its messages
+        // are none of those before.
+        const auto sent = static_cast<std::uint32_t>(b->jobs_of(1).size());
         b->jobs.items.clear();
         b->enable(1);
         b->ring_bell(1, 2);
         run_cycles(1000);
         ASSERT_EQ(b->jobs_of(1).size(), 2u);
         EXPECT_EQ(b->jobs_of(1)[0].index, 0u);
-        EXPECT_EQ(b->jobs_of(1)[0].message, 1u);
+        EXPECT_EQ(b->jobs_of(1)[0].message, sent + 1);
+        EXPECT_EQ(b->jobs_of(1)[0].life, b->lives[1]);
     }
 }
 

@@ -243,6 +243,7 @@ void admin_queue::reset() {
         s = slot_t();
     m_decoded.clear();
     m_enabled.reset();
+    m_lives.fill(0);
     for (channel& c : m_channels)
         c = channel();
     m_fetch_buffer.reset();

@@ -144,6 +144,7 @@ private:
     std::array<slot_t, SLOTS> m_slots;
     std::deque<command> m_decoded;
     std::bitset<PRAWN_CONTEXTS> m_enabled;
+    std::array<std::uint32_t, PRAWN_CONTEXTS> m_lives{};  // begun so far
     std::array<channel, CONTROL_TARGETS> m_channels;
     std::uint32_t m_generation = 0;
 

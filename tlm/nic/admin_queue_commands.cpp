@@ -265,6 +265,7 @@ void admin_queue::begin(slot_t& s) {
             // The context's next owner shall not see what the last one did.
             m_env.counters->clear_context(c.context);
             m_enabled[c.context] = true;
+            m_lives[c.context]++;
             break;
         default:
             break;
@@ -286,6 +287,8 @@ void admin_queue::run_stage(slot_t& s) {
         control_request r;
         r.op = one.op;
         r.context = c.context;
+        if (c.context < PRAWN_CONTEXTS)
+            r.life = m_lives[c.context];
         if (one.op != control_op::DRAIN) {
             r.index = c.index;
             r.a = c.a;

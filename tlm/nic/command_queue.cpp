@@ -23,6 +23,7 @@ command_queue::command_queue(sc_core::sc_module_name name, const block_env& env,
     command_queue_base(name, env, block_id::COMMAND_QUEUE),
     m_params(p),
     m_contexts(PRAWN_CONTEXTS),
+    m_message(PRAWN_CONTEXTS),
     m_cycle(env.profile->card_clock.value()),
     m_doorbell_in("doorbell_in", *this),
     m_reply_in("dma_reply_in", *this),
@@ -54,6 +55,7 @@ void command_queue::end_of_elaboration() {
 
 void command_queue::reset() {
     std::fill(m_contexts.begin(), m_contexts.end(), context_state_t());
+    std::fill(m_message.begin(), m_message.end(), 0);
     m_fetchable = 0;
     m_checkable = 0;
     m_refused = 0;

@@ -30,8 +30,9 @@ namespace prawn {
 // A stopped context (also: DMA_ERROR in fetching) drops what is not in the
 // packetizer yet, reports CONTEXT_ERROR to the kernel, and stays so until it is
 // disabled. CONTEXT_DISABLE is answered when its fetches are over.
-// Message numbers: per life of a context, from 1, without 0 and
-// message_id::NO_MESSAGE.
+// Message numbers: of a context, from 1, without 0 and message_id::NO_MESSAGE.
+// A life goes on where the one before it ended, so that nobody takes the
+// packets of one message for those of another.
 class command_queue final : public command_queue_base
 {
 public:
@@ -91,7 +92,7 @@ private:
         std::uint32_t consumed = 0;
         std::uint32_t fetched = 0;  // asked for, up to here
         std::uint32_t issued = 0;   // given to the packetizer, up to here
-        std::uint32_t message = 0;  // last number given out
+        std::uint32_t life = 0;     // see control_request
         unsigned jobs = 0;          // in the packetizer
         std::uint64_t fetch_due = 0;
         std::array<batch, BATCHES> batches;  // ring
@@ -145,6 +146,7 @@ private:
 
     const params m_params;
     std::vector<context_state_t> m_contexts;
+    std::vector<std::uint32_t> m_message;  // last number given out, by context
     context_mask m_fetchable = 0;
     context_mask m_checkable = 0;
     context_mask m_refused = 0;  // by job_out, until room()

@@ -32,13 +32,14 @@ void command_queue::finish_check() {
                 from.data->bytes + from.next * sizeof(prawn_command),
                 sizeof(prawn_command));
     job.context = context;
+    job.life = c.life;
     job.index = c.issued;
     job.status = check_command(job.command, m_params.utlb_index);
     job.accepted = c.marks[c.first_mark].accepted;
     const bool sends = job.status == PRAWN_STATUS_OK &&
                        job.command.opcode == PRAWN_OPCODE_SEND;
     if (sends) {
-        job.message = c.message + 1;
+        job.message = m_message[context] + 1;
         if (job.message == message_id::NO_MESSAGE)
             job.message = 1;
     }
@@ -55,7 +56,7 @@ void command_queue::finish_check() {
         {m_env.node, context, sends ? message : message_id::NO_MESSAGE},
         c.issued, accepted);
     if (sends)
-        c.message = message;
+        m_message[context] = message;
     m_commands[context]++;
     if (status != PRAWN_STATUS_OK)
         count_bad(context, status);
@@ -152,6 +153,7 @@ std::uint16_t command_queue::enable(const control_request& r) {
     context_state_t& c = m_contexts[r.context];
     c = context_state_t();
     c.enabled = true;
+    c.life = r.life;
     c.base = r.a;
     c.size = 1u << log2;
     c.producer = m_params.first_index;

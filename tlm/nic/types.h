@@ -15,6 +15,12 @@ namespace prawn {
 
 using header = prawn_packet_header;
 
+// What the card keeps or carries for a context belongs to one life of it (see
+// control_request::life in support/block.h). Modulo 2^32.
+inline bool earlier_life(std::uint32_t a, std::uint32_t b) {
+    return static_cast<std::int32_t>(a - b) < 0;
+}
+
 // A packet anywhere between packetizer and incoming_dma, in one fabric.
 struct packet : pooled {
     header head{};
@@ -63,6 +69,7 @@ struct send_job {
     std::uint16_t status = 0;    // not OK: only to be completed, in order
     std::uint64_t accepted = 0;  // ps
     prawn_command command{};
+    std::uint32_t life = 0;  // of the context
 };
 
 // packetizer -> command_queue: a job of this context has left the packetizer
@@ -70,6 +77,7 @@ struct send_job {
 // JOB_WINDOW jobs of a context in the packetizer.
 struct job_done {
     std::uint16_t context = 0;
+    std::uint32_t life = 0;  // of the context, as the job said
 };
 constexpr unsigned JOB_WINDOW = 8;
 
@@ -133,7 +141,8 @@ struct delivery {
                                 // page unless the sender misbehaves: then
                                 // incoming_dma splits it
     std::uint64_t cookie = 0;
-    bool notify = false;  // sender's and receiver's flag, LAST packet
+    bool notify = false;     // sender's and receiver's flag, LAST packet
+    std::uint32_t life = 0;  // of the context, at IPT_SET
 };
 
 // To refuse a received packet: ipt, depacketizer, incoming_dma ->
@@ -150,10 +159,12 @@ struct completion_request {
     std::uint16_t context = 0;
     std::uint32_t index = 0;
     prawn_completion entry{};  // all but seq
+    std::uint32_t life = 0;    // of the context
 };
 struct notification_request {
     std::uint16_t context = 0;
     prawn_notification entry{};  // all but seq, count
+    std::uint32_t life = 0;      // of the context
 };
 struct kernel_event_request {
     std::uint8_t type = 0;  // PRAWN_EVENT_TYPE_*

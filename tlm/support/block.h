@@ -32,7 +32,7 @@ struct block_env {
 // operations that concern them and answer BAD_OPCODE to others.
 enum class control_op : std::uint8_t {
     CONTEXT_ENABLE,   // fields as admin command CONTEXT_ENABLE
-    CONTEXT_DISABLE,  // forget the context; cancel its work, then answer
+    CONTEXT_DISABLE,  // forget the context, cancel its work
     SET,              // OPT_SET, IPT_SET, SLOT_SET
     CLEAR,            // OPT_CLEAR, IPT_CLEAR, SLOT_CLEAR
     INVALIDATE,       // UTLB_INVALIDATE
@@ -45,12 +45,16 @@ enum class control_op : std::uint8_t {
 // DRAIN is answered when no host DMA that the block began (or asked a
 // translation for) before it is in flight. It never waits for credits,
 // acknowledgements or peers. New work may begin meanwhile and is not awaited.
+// Every CONTEXT_ENABLE begins another life of the context. Lives are numbered
+// from 1 on; what blocks put to one another for a context says which life it is
+// of, so that nothing that was held on its way reaches the next owner.
 struct control_request {
     std::uint32_t tag = 0;
     control_op op = control_op::DRAIN;
     std::uint16_t context = 0;
     std::uint32_t index = 0;
     std::uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0;
+    std::uint32_t life = 0;  // of the context: the one that begins, is, or ends
 };
 
 struct control_reply {
