@@ -46,6 +46,7 @@ struct packetizer_bench {
     std::array<std::deque<send_job>, PRAWN_CONTEXTS> todo;
     std::array<unsigned, PRAWN_CONTEXTS> under_way{};
     std::array<std::uint32_t, PRAWN_CONTEXTS> index{};
+    std::array<std::uint32_t, PRAWN_CONTEXTS> life{};
     std::uint64_t dma_free = 0;
 
     explicit packetizer_bench(const packetizer::params& p) :
@@ -130,6 +131,7 @@ struct packetizer_bench {
                   std::uint32_t length) {
         send_job j;
         j.context = context;
+        j.life = life[context];
         j.index = index[context]++;
         j.message = j.index + 1;
         j.accepted = 12345;
@@ -159,7 +161,11 @@ struct packetizer_bench {
         r.tag = tag;
         r.op = op;
         r.context = context;
+        if (context < PRAWN_CONTEXTS)
+            r.life = life[context];
         control.send(r);
+        if (op == control_op::CONTEXT_DISABLE && context < PRAWN_CONTEXTS)
+            life[context]++;
     }
     void forget(std::uint16_t context) {
         todo[context].clear();
@@ -171,6 +177,7 @@ struct packetizer_bench {
         between.reset();
         job.clear();
         control.clear();
+        life = {};
         for (std::uint16_t c = 0; c < PRAWN_CONTEXTS; c++)
             forget(c);
     }

@@ -177,7 +177,7 @@ void packetizer::step() {
 
 // Control
 
-void packetizer::disable(std::uint16_t context) {
+void packetizer::disable(std::uint16_t context, std::uint32_t life) {
     context_state& c = m_contexts[context];
     for (std::size_t i = 0; i < m_slots.size(); i++) {
         const slot& s = m_slots[i];
@@ -188,6 +188,7 @@ void packetizer::disable(std::uint16_t context) {
     c.first = 0;
     c.count = 0;
     c.unstarted = 0;
+    c.life = life + 1;
     leave_turn(context);
     m_busy &= ~(context_mask{1} << context);
     m_completing &= ~(context_mask{1} << context);
@@ -203,7 +204,7 @@ void packetizer::control(const control_request& r) {
                 reply(t, PRAWN_STATUS_BAD_CONTEXT);
                 break;
             }
-            disable(r.context);
+            disable(r.context, r.life);
             m_drain.drain(answer);
             break;
         case control_op::DRAIN:

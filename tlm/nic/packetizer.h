@@ -36,6 +36,9 @@ namespace prawn {
 // elsewhere (completions are not); a context may have so many packets parked
 // that no number of blocked peers keeps it from the others.
 //
+// A job of a life of its context that has been disabled is dropped, however
+// long it was held on its way.
+//
 // An import that names something else than at the message's first packet fails
 // the message with BAD_IMPORT. Jobs that send nothing take their turn like a
 // packet.
@@ -123,6 +126,7 @@ private:
         index_list reads;                 // slots with reads to ask for
         bool in_read_turn = false;        // member of m_read_turn
         std::int64_t credit = 0;          // what is left of that turn
+        std::uint32_t life = 0;           // the first that is served
 
         job& at(unsigned i) { return jobs[(first + i) % JOB_WINDOW]; }
     };
@@ -223,7 +227,7 @@ private:
     void free_slot(std::uint16_t i);
 
     void control(const control_request& r);
-    void disable(std::uint16_t context);
+    void disable(std::uint16_t context, std::uint32_t life);
 
     const params m_params;
     std::vector<context_state> m_contexts;

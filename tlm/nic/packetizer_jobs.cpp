@@ -22,6 +22,10 @@ bool packetizer::take_job(send_job& what) {
         return true;
     }
     context_state& c = m_contexts[context];
+    if (earlier_life(what.life, c.life)) {
+        m_cancelled++;
+        return true;
+    }
     if (c.count == JOB_WINDOW)
         return false;
     job& j = c.at(c.count++);
@@ -228,6 +232,7 @@ void packetizer::complete(std::uint16_t context) {
         const job& j = c.at(0);
         if (!j.all_started || j.in_flight != 0)
             break;
+        const std::uint32_t life = j.what.life;
         completion_request r;
         r.context = context;
         r.index = j.what.index;
@@ -239,6 +244,7 @@ void packetizer::complete(std::uint16_t context) {
         r.entry.status = j.status;
         r.entry.detail = j.detail;
         r.entry.message = j.what.message;
+        r.life = life;
         if (!completion_out->try_put(r)) {
             m_completing |= bit;
             m_completion_stalls++;
@@ -249,7 +255,7 @@ void packetizer::complete(std::uint16_t context) {
         c.first = (c.first + 1) % JOB_WINDOW;
         if (--c.count == 0)
             m_busy &= ~bit;
-        job_done d{context};
+        job_done d{context, life};
         job_done_out->try_put(d);
         m_job_in.has_room();
     }
