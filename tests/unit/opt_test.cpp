@@ -56,6 +56,7 @@ struct bench {
         r.b = 0x1122334455667788u + index;
         r.c = length;
         r.d = 900 + index;
+        r.life = 50 + index;
         return ask(r);
     }
     std::uint16_t op(control_op o, std::uint32_t index, std::uint64_t a = 0,
@@ -172,6 +173,7 @@ TEST(opt, a_refused_import_enters_error_state_once) {
     ASSERT_EQ(b->notes.items.size(), 1u);
     const notification_request& n = b->notes.items[0].item;
     EXPECT_EQ(n.context, 3);
+    EXPECT_EQ(n.life, 55u);
     EXPECT_EQ(n.entry.cookie, 905u);
     EXPECT_EQ(n.entry.id, 5u);
     EXPECT_EQ(n.entry.type, PRAWN_NOTIFICATION_TYPE_IMPORT_ERROR);

@@ -124,6 +124,7 @@ std::uint16_t opt::set(const control_request& r) {
     e.key = r.b;
     e.length = r.c;
     e.cookie = r.d;
+    e.life = r.life;
     return PRAWN_STATUS_OK;
 }
 
@@ -135,6 +136,7 @@ void opt::enter_error(std::uint32_t index, std::uint16_t status) {
                   message_id::of_context(m_env.node, e.context), status, index);
     notification_request n;
     n.context = e.context;
+    n.life = e.life;
     n.entry.cookie = e.cookie;
     n.entry.delivered = now_ps();
     n.entry.id = index;

@@ -55,6 +55,7 @@ private:
         std::uint64_t key = 0;
         std::uint64_t length = 0;
         std::uint64_t cookie = 0;
+        std::uint32_t life = 0;  // of the context
     };
     struct pending {
         std::uint64_t due = 0;  // ps
