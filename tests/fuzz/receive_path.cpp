@@ -74,6 +74,7 @@ void receive_path::reset() {
         b->reset();
     FUZZ_CHECK(m_owed == 0);
     m_exports.assign(m_exports.size(), export_range());
+    m_lives.fill(0);
     m_withdrawn.clear();
 }
 
@@ -84,6 +85,8 @@ void receive_path::control(block& target, control_op op, std::uint16_t context,
     r.op = op;
     r.context = context;
     r.index = index;
+    if (context < m_lives.size())
+        r.life = m_lives[context];
     target.control_in().try_put(r);
 }
 
@@ -97,6 +100,8 @@ void receive_path::set_export(std::uint32_t index, const export_range& range,
     r.b = key;
     r.c = range.length;
     r.e = PRAWN_IPT_FLAG_NOTIFY;
+    if (r.context < m_lives.size())
+        r.life = m_lives[r.context];
     clear_export(index);
     m_ipt.control_in().try_put(r);
     if (index >= m_exports.size() || range.context >= PRAWN_CONTEXTS ||
@@ -122,6 +127,8 @@ void receive_path::clear_export(std::uint32_t index) {
 void receive_path::disable(std::uint16_t context) {
     control(m_ipt, control_op::CONTEXT_DISABLE, context, 0);
     control(m_incoming_dma, control_op::CONTEXT_DISABLE, context, 0);
+    if (context < m_lives.size())
+        m_lives[context]++;
     // Nothing may be asked for it any more, withdrawn before or not.
     for (export_range& e : m_exports)
         if (e.context == context)

@@ -5,6 +5,7 @@
 #ifndef PRAWN_TESTS_FUZZ_RECEIVE_PATH_H
 #define PRAWN_TESTS_FUZZ_RECEIVE_PATH_H
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -146,6 +147,7 @@ private:
         *this};
 
     std::vector<export_range> m_exports;
+    std::array<std::uint32_t, PRAWN_CONTEXTS> m_lives{};
     // Ranges whose packets may still be on their way through incoming_dma:
     // until the drain that followed the withdrawal has been answered.
     struct withdrawn_range : export_range {

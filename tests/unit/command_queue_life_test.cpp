@@ -184,6 +184,29 @@ TEST(command_queue_life, disable_waits_for_its_fetches_and_drops_the_rest) {
     }
 }
 
+TEST(command_queue_life, what_an_earlier_life_has_done_makes_no_room) {
+    b->restart();
+    b->auto_done = false;
+    b->enable(1);
+    const std::uint32_t old = b->lives[1];
+    EXPECT_EQ(b->ask(control_op::CONTEXT_DISABLE, 1), PRAWN_STATUS_OK);
+    b->enable(1);
+    for (std::uint32_t i = 0; i < 20; i++)
+        b->put_send(1, i);
+    b->ring_bell(1, 20);
+    run_cycles(1000);
+    ASSERT_EQ(b->jobs_of(1).size(), JOB_WINDOW);
+    const auto unexpected = b->w.count("command_queue.unexpected_replies");
+    for (unsigned i = 0; i < 3; i++)
+        b->done.send(job_done{1, old});
+    run_cycles(300);
+    EXPECT_EQ(b->jobs_of(1).size(), JOB_WINDOW);
+    EXPECT_EQ(b->w.count("command_queue.unexpected_replies"), unexpected + 3);
+    b->done.send(job_done{1, b->lives[1]});
+    run_cycles(300);
+    EXPECT_EQ(b->jobs_of(1).size(), JOB_WINDOW + 1);
+}
+
 TEST(command_queue_life, drain_waits_for_the_fetches_begun_before) {
     b->restart();
     b->enable(1);

@@ -335,6 +335,29 @@ TEST_F(incoming_dma_test, disable_cancels_what_has_not_begun) {
     EXPECT_EQ(dma.seen.size(), 2u);
 }
 
+TEST_F(incoming_dma_test,
+       a_packet_held_on_its_way_does_not_reach_the_next_life) {
+    delivery d = make(VA, 8, 1);
+    d.life = 7;
+    control_request r = ask(control_op::CONTEXT_DISABLE, 5, 9);
+    r.life = 7;
+    expect_control(dut, replies, r, PRAWN_STATUS_OK);
+    ASSERT_TRUE(arrive(d));
+    run(100);
+    EXPECT_TRUE(utlb.waiting.empty());
+    EXPECT_EQ(dma.seen.size(), 0u);
+    EXPECT_EQ(notes.size(), 0u);
+    ASSERT_EQ(refusals.size(), 1u);
+    EXPECT_EQ(refusals[0].status, PRAWN_STATUS_BAD_EXPORT);
+    d = make(VA, 8, 2);
+    d.life = 8;
+    ASSERT_TRUE(arrive(d));
+    run(100);
+    EXPECT_EQ(dma.seen.size(), 1u);
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_EQ(notes[0].life, 8u);
+}
+
 TEST_F(incoming_dma_test, disable_in_the_middle_of_a_packet) {
     dma.automatic = false;
     dma.room_for = 1;

@@ -62,6 +62,7 @@ protected:
         r.b = KEY;
         r.c = LENGTH;
         r.d = 0xc00c1e;
+        r.life = 12;
         r.e = PRAWN_IPT_FLAG_NOTIFY;
         return r;
     }
@@ -108,6 +109,7 @@ TEST_F(ipt_test, delivery_and_its_time) {
     const delivery& d = deliveries[0];
     EXPECT_EQ(d.pkt.get(), p.get());
     EXPECT_EQ(d.context, 9);
+    EXPECT_EQ(d.life, 12u);
     EXPECT_EQ(d.va, VA + 100);
     EXPECT_EQ(d.cookie, 0xc00c1eu);
     EXPECT_TRUE(d.notify);

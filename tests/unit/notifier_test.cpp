@@ -48,9 +48,11 @@ protected:
     }
     notifier& dut = b().dut;
     fake_dma& dma = b().dma;
+    std::uint32_t life = 0;  // of all contexts: one at a time is enabled
 
     void SetUp() override {
         dut.reset();
+        life = 0;
         dma.release();
         run(1000);
         dma.clear();
@@ -71,6 +73,7 @@ protected:
         r.b = COMPLETIONS;
         r.c = NOTIFICATIONS;
         r.e = LOG2 | LOG2 << 8;
+        r.life = op == control_op::CONTEXT_ENABLE ? ++life : life;
         put(dut.control_in(), r);
         run();
         EXPECT_EQ(b().replies.items.size(), 1u);
@@ -85,6 +88,7 @@ protected:
         r.context = context;
         r.index = index;
         r.entry.cookie = 1000 + index;
+        r.life = life;
         put(dut.completion_in(), r);
     }
     void notify(std::uint32_t id, std::uint32_t message,
@@ -94,6 +98,7 @@ protected:
         r.entry.type = PRAWN_NOTIFICATION_TYPE_MESSAGE;
         r.entry.id = id;
         r.entry.message = message;
+        r.life = life;
         put(dut.notification_in(), r);
     }
     void update(ring_update::what_t what, std::uint32_t index,
@@ -239,6 +244,54 @@ TEST_F(notifier_test, answers_of_an_earlier_life_raise_nothing) {
     dma.release();
     run();
     EXPECT_TRUE(b().vectors.items.empty());
+}
+
+TEST_F(notifier_test, what_was_held_since_an_earlier_life_is_dropped) {
+    enable();
+    const std::uint32_t old = life;
+    control(control_op::CONTEXT_DISABLE, 3);
+    enable();
+    const std::uint64_t dropped = b().count("notifier.dropped");
+    completion_request c;
+    c.context = 3;
+    c.life = old;
+    put(dut.completion_in(), c);
+    notification_request n;
+    n.context = 3;
+    n.life = old;
+    put(dut.notification_in(), n);
+    run();
+    EXPECT_TRUE(dma.seen.empty());
+    EXPECT_EQ(b().count("notifier.dropped"), dropped + 2);
+    complete(0);
+    notify(1, 1);
+    run();
+    EXPECT_EQ(dma.seen.size(), 2u);
+}
+
+TEST_F(notifier_test, a_completion_that_waits_here_does_not_see_the_next_life) {
+    enable();
+    dma.hold = true;
+    for (std::uint32_t i = 0; i < notifier::WINDOW + 2; i++)
+        complete(i);
+    run();
+    EXPECT_EQ(dma.seen.size(), notifier::WINDOW);
+    control_request r;
+    r.op = control_op::CONTEXT_DISABLE;
+    r.context = 3;
+    put(dut.control_in(), r);
+    dma.release();
+    control_request again;
+    again.op = control_op::CONTEXT_ENABLE;
+    again.context = 3;
+    again.index = 5;
+    again.b = COMPLETIONS;
+    again.c = NOTIFICATIONS;
+    again.e = LOG2 | LOG2 << 8;
+    again.life = ++life;
+    put(dut.control_in(), again);
+    run();
+    EXPECT_EQ(dma.seen.size(), notifier::WINDOW);
 }
 
 TEST_F(notifier_test, refuses_impossible_contexts_and_rings) {

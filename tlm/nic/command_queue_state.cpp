@@ -94,7 +94,8 @@ void command_queue::count_bad(std::uint16_t context, std::uint16_t status) {
 }
 
 bool command_queue::take_done(job_done& d) {
-    if (d.context >= m_contexts.size() || m_contexts[d.context].jobs == 0) {
+    if (d.context >= m_contexts.size() || m_contexts[d.context].jobs == 0 ||
+        m_contexts[d.context].life != d.life) {
         m_unexpected++;
         return true;
     }

@@ -60,6 +60,7 @@ void incoming_dma::reset() {
     m_failed.clear();
     m_drains.clear();
     m_disables.clear();
+    m_lives.fill(0);
     m_refused = false;
     m_room.notify(sc_core::SC_ZERO_TIME);
 }
@@ -86,6 +87,8 @@ bool incoming_dma::receive(delivery& item) {
         m_split++;
     }
     op.pieces = length == 0 ? 0 : op.length[1] == 0 ? 1 : 2;
+    if (ended(op.what))
+        cancel(op);
     m_tail++;
     if (m_ask + 1 == m_tail)
         work();
@@ -228,6 +231,7 @@ void incoming_dma::deliver(const operation& op) {
     m_notifications++;
     notification_request n;
     n.context = op.what.context;
+    n.life = op.what.life;
     n.entry.cookie = op.what.cookie;
     n.entry.delivered = now_ps();
     n.entry.offset = h.offset - h.message_offset;
@@ -272,6 +276,19 @@ void incoming_dma::control(const control_request& request) {
     }
 }
 
+// It was on its way here when its context was disabled.
+bool incoming_dma::ended(const delivery& item) const {
+    return item.context < m_lives.size() &&
+           earlier_life(item.life, m_lives[item.context]);
+}
+
+void incoming_dma::cancel(operation& op) {
+    m_cancelled++;
+    op.status = PRAWN_STATUS_BAD_EXPORT;
+    op.pieces = op.asked;
+    op.what.notify = false;
+}
+
 // What has not begun is cancelled where it stands; it leaves the window in its
 // turn, when the translations it has asked for have been answered.
 void incoming_dma::begin_disable(const control_request& request) {
@@ -279,13 +296,13 @@ void incoming_dma::begin_disable(const control_request& request) {
         operation& op = at(n);
         if (op.what.context != request.context)
             continue;
-        op.what.notify = false;
         if (n < m_write)
-            continue;
-        m_cancelled++;
-        op.status = PRAWN_STATUS_BAD_EXPORT;
-        op.pieces = op.asked;
+            op.what.notify = false;
+        else
+            cancel(op);
     }
+    if (request.context < m_lives.size())
+        m_lives[request.context] = request.life + 1;
     m_disables.push_back({request.tag, request.context});
     write();
 }

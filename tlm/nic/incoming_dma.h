@@ -4,6 +4,7 @@
 #ifndef PRAWN_NIC_INCOMING_DMA_H
 #define PRAWN_NIC_INCOMING_DMA_H
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -33,9 +34,10 @@ struct incoming_dma_config {
 // leave combinationally, utlb and dma_engine register them.
 //
 // CONTEXT_DISABLE: packets of the context whose DMA has not begun are refused
-// BAD_EXPORT; none of them raises a notification any more; answered when none
-// of its DMA is in flight. DRAIN is answered when all packets that were in the
-// window have left it.
+// BAD_EXPORT, and so are those that come later although they are of the life
+// that has ended; none of them raises a notification any more; answered when
+// none of its DMA is in flight. DRAIN is answered when all packets that were in
+// the window have left it.
 //
 // Throws std::invalid_argument if the configuration makes no sense.
 class incoming_dma final : public incoming_dma_base, private control_handler
@@ -78,6 +80,8 @@ private:
     void control(const control_request& request) override;
     void begin_disable(const control_request& request);
     bool in_flight(std::uint16_t context) const;
+    bool ended(const delivery& item) const;
+    void cancel(operation& op);
     void finish_waiting();
 
     bool receive(delivery& item);
@@ -119,6 +123,7 @@ private:
     failed_messages m_failed;
     ring<drain> m_drains;
     ring<disable> m_disables;
+    std::array<std::uint32_t, PRAWN_CONTEXTS> m_lives{};  // first one served
     bool m_refused = false;
     sc_core::sc_event m_room;
 

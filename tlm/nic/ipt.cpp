@@ -78,6 +78,7 @@ std::uint16_t ipt::set(const control_request& request) {
     e.cookie = request.d;
     e.notify = (request.e & PRAWN_IPT_FLAG_NOTIFY) != 0;
     e.context = request.context;
+    e.life = request.life;
     e.valid = true;
     return PRAWN_STATUS_OK;
 }
@@ -149,6 +150,7 @@ bool ipt::deliver(const packet_ref& item) {
     delivery d;
     d.pkt = item;
     d.context = e.context;
+    d.life = e.life;
     d.va = e.va + h.offset;
     d.cookie = e.cookie;
     d.notify = m_failed.good(h) && e.notify && (h.flags & WANTED) == WANTED;

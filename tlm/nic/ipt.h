@@ -45,6 +45,7 @@ private:
         std::uint64_t length = 0;
         std::uint64_t key = 0;
         std::uint64_t cookie = 0;
+        std::uint32_t life = 0;  // of the context
         std::uint16_t context = 0;
         bool notify = false;
         bool valid = false;

@@ -67,8 +67,14 @@ void notifier::set_ack_ring(std::uint64_t base, unsigned log2) {
 
 // -- Notifications ----------------------------------------------------------
 
+bool notifier::of_present_life(std::uint16_t context,
+                               std::uint32_t life) const {
+    return context < PRAWN_CONTEXTS && m_contexts[context].enabled &&
+           m_contexts[context].life == life;
+}
+
 void notifier::on_notification(notification_request& r) {
-    if (r.context >= PRAWN_CONTEXTS || !m_contexts[r.context].enabled) {
+    if (!of_present_life(r.context, r.life)) {
         m_count_dropped++;
         return;
     }
@@ -292,7 +298,7 @@ void notifier::enable(const control_request& r) {
     context_state& c = m_contexts[r.context];
     c = context_state();
     c.enabled = true;
-    c.life = ++m_lives;
+    c.life = r.life;
     c.vector = r.index;
     c.completion.base = r.b;
     c.completion.log2 = log2_completion;

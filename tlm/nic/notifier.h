@@ -27,6 +27,9 @@ namespace prawn {
 //    the newest of each type, node and context waits (UTLB events: of each
 //    address), in the order of their newest.
 //
+// Completions and notifications of another life of their context than the
+// present one are dropped and counted.
+//
 // Interrupts. Vector 0: with an acknowledgement that wants it, and once with
 // the first event after EVENT_CONSUMED, or at EVENT_CONSUMED if there is one
 // beyond it already. Context: once each time it is armed, when (or if already)
@@ -79,7 +82,7 @@ private:
         host_ring completion;
         host_ring notification;
         std::deque<prawn_notification> pending;  // count > 0
-        std::uint64_t life = 0;                  // changes with every enable
+        std::uint32_t life = 0;                  // see control_request
     };
     struct queued_notification {
         std::uint16_t context;
@@ -95,7 +98,7 @@ private:
         bool used = false;
         kind_t kind = ACK;
         std::uint16_t context = 0;
-        std::uint64_t life = 0;
+        std::uint32_t life = 0;
         std::uint32_t index = 0;
         bool interrupt = false;
         drain_tracker::generation drain = 0;
@@ -110,6 +113,7 @@ private:
     void on_reply(dma_reply& r);
     void control(const control_request& r) override;
 
+    bool of_present_life(std::uint16_t context, std::uint32_t life) const;
     void queue_notification(std::uint16_t context, prawn_notification entry);
     void flush_pending(std::uint16_t context);
     void queue_event(kernel_event_request& r);
@@ -157,7 +161,6 @@ private:
     std::array<flight, WINDOW> m_flights;
     unsigned m_in_flight = 0;
     std::uint32_t m_generation = 0;
-    std::uint64_t m_lives = 0;
     drain_tracker m_drains;
     unsigned m_turn = 0;
     bool m_refused = false;

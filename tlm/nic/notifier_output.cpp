@@ -125,7 +125,7 @@ bool notifier::start_completion() {
     while (!m_completions.empty()) {
         completion_request r = m_completions.pop_front();
         m_completion_in.has_room();
-        if (r.context >= PRAWN_CONTEXTS || !m_contexts[r.context].enabled) {
+        if (!of_present_life(r.context, r.life)) {
             m_count_dropped++;
             continue;
         }
