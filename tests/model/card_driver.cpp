@@ -277,16 +277,20 @@ std::uint16_t card_driver::close(std::uint16_t id) {
     context& c = *m_contexts.at(id);
     // At once, so that the checker sees what an early acknowledgement allowed;
     // a command would come later.
-    for (const auto& [va, page] : c.m_pages) {
+    const auto revoke_now = [this](std::uint16_t of, std::uint64_t address,
+                                   std::uint64_t pages) {
         if (m_checked) {
-            EXPECT_EQ(m_node.checker()->revoke(id, page.bus, 1),
+            EXPECT_EQ(m_node.checker()->revoke(of, address, pages),
                       PRAWN_STATUS_OK);
         }
+    };
+    for (const auto& [va, page] : c.m_pages) {
+        revoke_now(id, page.bus, 1);
         if (page.owned)
             free(page.bus, 1);
     }
     for (const auto& [prefix, page] : c.m_tables) {
-        revoke(KERNEL_CONTEXT, page, 1);
+        revoke_now(KERNEL_CONTEXT, page, 1);
         free(page, 1);
     }
     for (const auto& [address, bytes] :
@@ -294,7 +298,7 @@ std::uint16_t card_driver::close(std::uint16_t id) {
                                                   (c.m_mask + 1) * 64ull},
           {c.m_completions, (c.m_mask + 1) * 64ull},
           {c.m_notifications, (c.m_notify_mask + 1) * 64ull}}) {
-        revoke(KERNEL_CONTEXT, address, pages_of(bytes));
+        revoke_now(KERNEL_CONTEXT, address, pages_of(bytes));
         free(address, pages_of(bytes));
     }
     m_contexts.erase(id);

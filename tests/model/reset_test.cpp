@@ -49,6 +49,52 @@ TEST_F(reset_test, context_disabled_in_mid_transfer) {
     expect_works(0, 1, 3);
 }
 
+// A host that answers no DMA of the context: no acknowledgement either. The
+// sender's card reads, the receiver's writes.
+TEST_F(reset_test, disabling_a_context_waits_for_its_dma) {
+    for (unsigned node = 0; node < 2; node++) {
+        channel c = make_channel(driver(0), 1, driver(1), 2, 0, 16);
+        card_driver& d = driver(node);
+        memory_host& host = d.host();
+        host.set_hold(memory_host::hold::BEFORE_ACCESS);
+        for (int i = 0; i < 40; i++)
+            c.from->send(0, c.source, BYTES, 0, true);
+        // Let commands and translations through.
+        const char* moved =
+            node == 0 ? "packetizer.packets" : "incoming_dma.packets";
+        const std::uint64_t before = d.counter(moved);
+        d.until(
+            [&] {
+                host.release(1);
+                return d.counter(moved) > before + 8;
+            },
+            50000, moved);
+        const std::uint64_t commands = d.counter("admin_queue.commands");
+        const std::uint64_t acks = d.counter("notifier.acks");
+        const std::uint32_t index = d.post_admin(card_driver::command(
+            PRAWN_ADMIN_OPCODE_CONTEXT_DISABLE, node ? 2 : 1));
+        d.until(
+            [&] {
+                if (d.counter("admin_queue.commands") > commands)
+                    return true;
+                if (host.held() > 1)  // and never all that there is
+                    host.release(1);
+                return false;
+            },
+            50000, "the command");
+        ASSERT_GT(host.held(), 0u);
+        pause(50);
+        EXPECT_EQ(d.counter("notifier.acks"), acks) << "node " << node;
+        host.set_hold(memory_host::hold::NOTHING);
+        EXPECT_EQ(d.wait_ack(index).status, PRAWN_STATUS_OK);
+        pause(200);
+        for (unsigned k = 0; k < 2; k++)
+            EXPECT_EQ(driver(k).close(k ? 2 : 1),
+                      k == node ? PRAWN_STATUS_BAD_CONTEXT : PRAWN_STATUS_OK);
+    }
+    expect_works(0, 1, 3);
+}
+
 TEST_F(reset_test, source_invalidated_in_mid_transfer) {
     for (unsigned i = 0; i < instants(); i++) {
         channel c = make_channel(driver(0), 1, driver(1), 2, 0, 16);

@@ -214,21 +214,28 @@ TEST_F(notifier_test, consumer_index_out_of_range_is_ignored) {
     EXPECT_EQ(b().count("notifier.bad_index"), before + 2);
 }
 
-TEST_F(notifier_test, disable_cancels_and_drain_waits_for_the_bus) {
+TEST_F(notifier_test, disable_cancels_and_waits_for_the_bus_as_drain_does) {
     enable();
     dma.hold = true;
     for (std::uint32_t i = 0; i < SIZE; i++)
         notify(1, i);
     run();
-    EXPECT_EQ(control(control_op::CONTEXT_DISABLE, 3), PRAWN_STATUS_OK);
-    control_request drain;
-    drain.tag = 9;
-    put(dut.control_in(), drain);
+    complete(0);
+    run();
+    control_request r;
+    r.tag = 8;
+    r.op = control_op::CONTEXT_DISABLE;
+    r.context = 3;
+    put(dut.control_in(), r);
+    r.tag = 9;
+    r.op = control_op::DRAIN;
+    put(dut.control_in(), r);
     run();
     EXPECT_TRUE(b().replies.items.empty());
     dma.release();
     run();
-    ASSERT_EQ(b().replies.items.size(), 1u);
+    ASSERT_EQ(b().replies.items.size(), 2u);
+    EXPECT_EQ(b().replies.take().tag, 8u);
     EXPECT_EQ(b().replies.take().tag, 9u);
     EXPECT_EQ(dma.seen.size(), notifier::WINDOW);
 }
@@ -237,11 +244,18 @@ TEST_F(notifier_test, answers_of_an_earlier_life_raise_nothing) {
     enable();
     dma.hold = true;
     complete(0);
+    update(ring_update::ARM_COMPLETION, 0);
     run();
-    control(control_op::CONTEXT_DISABLE, 3);
+    control_request r;
+    r.op = control_op::CONTEXT_DISABLE;
+    r.context = 3;
+    put(dut.control_in(), r);
+    dma.release();
+    run();
+    EXPECT_TRUE(b().vectors.items.empty());
+    b().replies.items.clear();
     enable();
     update(ring_update::ARM_COMPLETION, 0);
-    dma.release();
     run();
     EXPECT_TRUE(b().vectors.items.empty());
 }

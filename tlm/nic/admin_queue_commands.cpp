@@ -191,7 +191,7 @@ const admin_queue::sequence& admin_queue::sequence_of(unsigned opcode) {
         {{CONTROL_NOTIFIER, op::CONTEXT_ENABLE}},
         {{CONTROL_COMMAND_QUEUE, op::CONTEXT_ENABLE}}};
     // Along the data path, so that each block gets nothing new from the one
-    // before; then what has reached the bus is awaited.
+    // before. Each answers when its own DMA is over: there is nothing to drain.
     static const sequence disable = {
         {{CONTROL_COMMAND_QUEUE, op::CONTEXT_DISABLE}},
         {{CONTROL_PACKETIZER, op::CONTEXT_DISABLE}},
@@ -199,12 +199,7 @@ const admin_queue::sequence& admin_queue::sequence_of(unsigned opcode) {
         {{CONTROL_IPT, op::CONTEXT_DISABLE}},
         {{CONTROL_INCOMING_DMA, op::CONTEXT_DISABLE}},
         {{CONTROL_UTLB, op::CONTEXT_DISABLE}},
-        {{CONTROL_NOTIFIER, op::CONTEXT_DISABLE}},
-        {{CONTROL_COMMAND_QUEUE, op::DRAIN},
-         {CONTROL_PACKETIZER, op::DRAIN},
-         {CONTROL_INCOMING_DMA, op::DRAIN},
-         {CONTROL_UTLB, op::DRAIN},
-         {CONTROL_NOTIFIER, op::DRAIN}}};
+        {{CONTROL_NOTIFIER, op::CONTEXT_DISABLE}}};
     static const sequence opt_set = {{{CONTROL_OPT, op::SET}}};
     static const sequence opt_clear = {{{CONTROL_OPT, op::CLEAR}},
                                        {{CONTROL_PACKETIZER, op::DRAIN}}};

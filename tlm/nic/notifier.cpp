@@ -270,12 +270,9 @@ void notifier::control(const control_request& r) {
         case control_op::CONTEXT_DISABLE:
             disable(r);
             break;
-        case control_op::DRAIN: {
-            const std::uint32_t tag = r.tag;
-            m_drains.drain(
-                [this, tag] { m_control.answer(tag, PRAWN_STATUS_OK); });
+        case control_op::DRAIN:
+            answer_drained(r.tag);
             break;
-        }
         default:
             m_control.answer(r.tag, PRAWN_STATUS_BAD_OPCODE);
             break;
@@ -317,7 +314,11 @@ void notifier::disable(const control_request& r) {
         }
         // Completions on their way are dropped when their turn comes.
     }
-    m_control.answer(r.tag, PRAWN_STATUS_OK);
+    answer_drained(r.tag);
+}
+
+void notifier::answer_drained(std::uint32_t tag) {
+    m_drains.drain([this, tag] { m_control.answer(tag, PRAWN_STATUS_OK); });
 }
 
 void notifier::reset() {

@@ -122,6 +122,7 @@ private:
     void refuse(const kernel_event_request& r);
     void enable(const control_request& r);
     void disable(const control_request& r);
+    void answer_drained(std::uint32_t tag);
     bool consume(host_ring& r, std::uint32_t index);
     void arm(std::uint16_t context, host_ring& r, std::uint32_t index);
     void landed(std::uint16_t context, host_ring& r, std::uint32_t index);

@@ -32,7 +32,8 @@ struct block_env {
 // operations that concern them and answer BAD_OPCODE to others.
 enum class control_op : std::uint8_t {
     CONTEXT_ENABLE,   // fields as admin command CONTEXT_ENABLE
-    CONTEXT_DISABLE,  // forget the context, cancel its work
+    CONTEXT_DISABLE,  // forget the context, cancel its work; answered when
+                      // none of its host DMA is in flight
     SET,              // OPT_SET, IPT_SET, SLOT_SET
     CLEAR,            // OPT_CLEAR, IPT_CLEAR, SLOT_CLEAR
     INVALIDATE,       // UTLB_INVALIDATE
