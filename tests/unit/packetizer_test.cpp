@@ -448,12 +448,136 @@ TEST(packetizer, a_job_held_on_its_way_does_not_reach_the_next_life) {
     EXPECT_EQ(b->w.count("packetizer.cancelled_jobs"), dropped + 2);
 }
 
+// Two of ten packets leave, then the peer takes nothing any more; more commands
+// wait behind, of this context and of another.
+struct blocked_peer {
+    bool open = false;
+    unsigned room = 2;
+    send_job half, other_import, other_context, elsewhere;
+
+    blocked_peer() {
+        b->restart();
+        b->packets.accept = [this](const packet_ref& p) {
+            const header& h = p->head;
+            return open || h.destination_node != 1 ||
+                   (room != 0 && room-- != 0);
+        };
+        half = b->send(1, 1, 0x1000, 0, 40960);
+        other_import = b->send(1, 17, 0x1000, 0, 4096);
+        run_cycles(6000);
+        EXPECT_EQ(room, 0u);
+        other_context = b->send(2, 1, 0x1000, 0, 100);
+        elsewhere = b->send(3, 2, 0x1000, 0, 9000);
+        run_cycles(3000);
+        EXPECT_TRUE(b->completion_of(elsewhere));
+        EXPECT_FALSE(b->completion_of(half));
+        EXPECT_FALSE(b->completion_of(other_context));
+    }
+    ~blocked_peer() { b->packets.accept = nullptr; }
+    void tell(control_op op, std::uint64_t a = 0) const {
+        control_request r;
+        r.op = op;
+        r.index = 1;
+        r.a = a;
+        b->control.send(r);
+        run_cycles(300);
+        ASSERT_EQ(b->answers.items.size(), 1u);
+        EXPECT_EQ(b->answers.items[0].item.status, PRAWN_STATUS_OK);
+    }
+    void unblock() {
+        open = true;
+        b->packets.give_room();
+        run_cycles(3000);
+    }
+};
+
+TEST(packetizer, a_cleared_import_waits_for_no_peer) {
+    blocked_peer p;
+    p.tell(control_op::CLEAR);
+    b->expect_completion(p.half, PRAWN_STATUS_BAD_IMPORT, 8192);
+    b->expect_completion(p.other_context, PRAWN_STATUS_BAD_IMPORT, 0);
+    EXPECT_FALSE(b->completion_of(p.other_import));
+    p.unblock();
+    b->expect_message(p.half, 8192);
+    b->expect_message(p.other_context, 0);
+    b->expect_sent(p.other_import);
+    b->expect_sent(p.elsewhere);
+    b->expect_order();
+}
+
+TEST(packetizer, a_dead_peer_ends_the_commands_that_wait_for_it) {
+    blocked_peer p;
+    p.tell(control_op::PEER_ERROR, PRAWN_STATUS_PEER_DEAD);
+    b->expect_completion(p.half, PRAWN_STATUS_IMPORT_ERROR, 8192, 0,
+                         PRAWN_STATUS_PEER_DEAD);
+    b->expect_completion(p.other_import, PRAWN_STATUS_IMPORT_ERROR, 0, 0,
+                         PRAWN_STATUS_PEER_DEAD);
+    b->expect_completion(p.other_context, PRAWN_STATUS_IMPORT_ERROR, 0, 0,
+                         PRAWN_STATUS_PEER_DEAD);
+    p.unblock();
+    b->expect_message(p.half, 8192);
+    b->expect_sent(p.elsewhere);
+    b->expect_order();
+}
+
+TEST(packetizer, what_was_handed_over_is_not_taken_back) {
+    for (unsigned when = 1; when < 900; when += when < 60 ? 1 : 13) {
+        b->restart();
+        const send_job j = b->send(1, 1, 0x1800, 0, 9000);
+        const send_job k = b->send(1, 2, 0x1800, 0, 9000);
+        run_cycles(when);
+        control_request r;
+        r.op = control_op::CLEAR;
+        r.index = 1;
+        b->control.send(r);
+        run_cycles(2000);
+        std::uint32_t bytes = 0;
+        for (const packet_ref& p : b->packets_of(1, j.message))
+            bytes += p->head.payload_length;
+        if (bytes == 9000)
+            b->expect_sent(j);
+        else
+            b->expect_completion(j, PRAWN_STATUS_BAD_IMPORT, bytes);
+        b->expect_sent(k);
+        b->expect_order();
+        b->send_control(control_op::DRAIN);
+        run_cycles(1);
+        EXPECT_EQ(b->answers.items.size(), 2u);
+    }
+}
+
+// The second packet of a message waits for the import table, which has answered
+// for the next message already; then the first one fails.
+TEST(packetizer, a_failure_lets_go_of_what_was_answered_behind_it) {
+    b->restart();
+    b->opt_requests.accept = [](const opt_request& r) {
+        return r.import_id != 1 || r.offset == 0;
+    };
+    b->on_dma = [](const dma_request& r) -> std::uint16_t {
+        return r.address >> 12 << 12 == packetizer_bench::translate(1, 0x1000)
+                   ? PRAWN_STATUS_DMA_ERROR
+                   : PRAWN_STATUS_OK;
+    };
+    const send_job bad = b->send(1, 1, 0x1000, 0, 8192);
+    const send_job good = b->send(1, 2, 0x9000, 0, 100);
+    run_cycles(3000);
+    b->expect_completion(bad, PRAWN_STATUS_DMA_ERROR, 0);
+    b->expect_sent(good);
+}
+
 TEST(packetizer, refuses_control_of_contexts_that_are_not) {
     b->restart();
     b->send_control(control_op::CONTEXT_DISABLE, 64, 1);
     run_cycles(1);
     ASSERT_EQ(b->answers.items.size(), 1u);
     EXPECT_EQ(b->answers.items[0].item.status, PRAWN_STATUS_BAD_CONTEXT);
+    control_request r;
+    r.op = control_op::PEER_ERROR;
+    r.index = 0xffff;
+    r.a = PRAWN_STATUS_PEER_DEAD;
+    b->control.send(r);
+    run_cycles(1);
+    EXPECT_EQ(b->answers.items.at(1).item.status, PRAWN_STATUS_BAD_FIELD);
     send_job j = b->make(1, 1, 0, 0, 0);
     j.context = 64;
     b->job.send(j);

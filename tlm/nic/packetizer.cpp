@@ -207,6 +207,25 @@ void packetizer::control(const control_request& r) {
             disable(r.context, r.life);
             m_drain.drain(answer);
             break;
+        case control_op::CLEAR:
+            end_jobs(
+                [&r](const job& j) {
+                    return j.what.command.import_id == r.index;
+                },
+                PRAWN_STATUS_BAD_IMPORT);
+            answer();
+            break;
+        case control_op::PEER_ERROR:
+            if (r.index >= m_peers.size() || r.a == PRAWN_STATUS_OK ||
+                r.a >> 16) {
+                reply(t, PRAWN_STATUS_BAD_FIELD);
+                break;
+            }
+            end_jobs([&r](const job& j) { return j.peer == r.index; },
+                     PRAWN_STATUS_IMPORT_ERROR,
+                     static_cast<std::uint16_t>(r.a));
+            answer();
+            break;
         case control_op::DRAIN:
             m_drain.drain(answer);
             break;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "nic/contracts.h"
@@ -38,6 +39,9 @@ namespace prawn {
 //
 // A job of a life of its context that has been disabled is dropped, however
 // long it was held on its way.
+//
+// CLEAR and PEER_ERROR wait for nobody: a job that they concern ends at once,
+// and its packets that outgoing_fifo has not taken are dropped, read or not.
 //
 // An import that names something else than at the message's first packet fails
 // the message with BAD_IMPORT. Jobs that send nothing take their turn like a
@@ -183,6 +187,9 @@ private:
     void restartable(std::uint16_t context);
     void all_started(std::uint16_t context, job& j);
     void fail_job(std::uint16_t context, job& j, std::uint16_t i);
+    void failed(std::uint16_t context, const job& j);
+    void end_jobs(const std::function<bool(const job&)>& concerns,
+                  std::uint16_t status, std::uint16_t detail = 0);
     void complete(std::uint16_t context);
 
     // Lookup (packetizer_lookup.cpp).

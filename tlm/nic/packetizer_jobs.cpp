@@ -200,6 +200,12 @@ void packetizer::fail_job(std::uint16_t context, job& j, std::uint16_t i) {
     }
     j.in_flight--;
     cancel(i);
+    failed(context, j);
+    admit(context);  // may have waited for a packet that is no more
+    complete(context);
+}
+
+void packetizer::failed(std::uint16_t context, const job& j) {
     m_failed[context]++;
     switch (j.status) {
         case PRAWN_STATUS_BAD_IMPORT:
@@ -222,7 +228,48 @@ void packetizer::fail_job(std::uint16_t context, job& j, std::uint16_t i) {
     }
     m_events.emit(event_kind::ERROR, {m_env.node, context, j.what.message},
                   j.status, j.detail);
-    complete(context);
+}
+
+// Ends every job that concerns() names, unless all of it has been handed over.
+void packetizer::end_jobs(const std::function<bool(const job&)>& concerns,
+                          std::uint16_t status, std::uint16_t detail) {
+    const auto to_end = [&concerns](const job& j) {
+        return sends(j.what) && (!j.all_started || j.in_flight != 0) &&
+               concerns(j);
+    };
+    context_mask touched = 0;
+    for (context_mask m = m_busy; m != 0; m &= m - 1) {
+        const auto context = static_cast<std::uint16_t>(__builtin_ctzll(m));
+        context_state& c = m_contexts[context];
+        for (unsigned k = 0; k < c.count; k++) {
+            job& j = c.at(k);
+            if (!to_end(j))
+                continue;
+            touched |= context_mask{1} << context;
+            for (std::uint16_t i = 0; i < m_slots.size(); i++) {
+                const slot& s = m_slots[i];
+                if (s.at == stage::FREE || s.cancelled ||
+                    s.context != context || &job_of(s) != &j)
+                    continue;
+                j.in_flight--;
+                cancel(i);
+            }
+            if (!j.all_started)
+                all_started(context, j);
+            if (j.status != PRAWN_STATUS_OK)
+                continue;  // had failed; earlier packets were still to go
+            j.status = status;
+            j.detail = detail;
+            failed(context, j);
+        }
+    }
+    for (; touched != 0; touched &= touched - 1) {
+        const auto context =
+            static_cast<std::uint16_t>(__builtin_ctzll(touched));
+        admit(context);
+        settle(context);
+        complete(context);
+    }
 }
 
 void packetizer::complete(std::uint16_t context) {
