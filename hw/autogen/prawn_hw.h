@@ -129,7 +129,7 @@ typedef uint64_t prawn_le64;
 #define PRAWN_ADMIN_OPCODE_CONTEXT_ENABLE       1               /* Give a context its rings, table and vector */
 #define PRAWN_ADMIN_OPCODE_CONTEXT_DISABLE      2               /* Stop a context; acknowledged when no DMA for it is in flight */
 #define PRAWN_ADMIN_OPCODE_OPT_SET              3               /* Write an outgoing page table entry (an import) */
-#define PRAWN_ADMIN_OPCODE_OPT_CLEAR            4               /* Invalidate it; acknowledged when no command uses it */
+#define PRAWN_ADMIN_OPCODE_OPT_CLEAR            4               /* Invalidate it; the commands under way with it end BAD_IMPORT, and what of them was not handed to the network does not leave; acknowledged when no command uses it */
 #define PRAWN_ADMIN_OPCODE_IPT_SET              5               /* Write an incoming page table entry (an export) */
 #define PRAWN_ADMIN_OPCODE_IPT_CLEAR            6               /* Invalidate it; acknowledged when no DMA into it is in flight */
 #define PRAWN_ADMIN_OPCODE_UTLB_INVALIDATE      7               /* Forget translations of a range; acknowledged when no DMA uses one */

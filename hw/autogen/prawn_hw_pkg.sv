@@ -165,7 +165,9 @@ package prawn_hw_pkg;
     // Stop a context; acknowledged when no DMA for it is in flight
     AdminOpcodeContextDisable = 8'd2,
     AdminOpcodeOptSet = 8'd3,                // Write an outgoing page table entry (an import)
-    AdminOpcodeOptClear = 8'd4,              // Invalidate it; acknowledged when no command uses it
+    // Invalidate it; the commands under way with it end BAD_IMPORT, and what of them was not handed
+    // to the network does not leave; acknowledged when no command uses it
+    AdminOpcodeOptClear = 8'd4,
     AdminOpcodeIptSet = 8'd5,                // Write an incoming page table entry (an export)
     // Invalidate it; acknowledged when no DMA into it is in flight
     AdminOpcodeIptClear = 8'd6,

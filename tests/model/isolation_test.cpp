@@ -128,6 +128,80 @@ TEST_F(isolation_test, a_blocked_destination_delays_no_other) {
     EXPECT_EQ(flowing.c.send(100), PRAWN_STATUS_OK);
 }
 
+// What the network has taken goes on its way; of the rest nothing leaves, and
+// no command waits for the peer any more.
+TEST_F(isolation_test, a_cleared_import_waits_for_no_peer) {
+    channel c = make_channel(driver(0), 1, driver(2), 1, 0, 16);
+    c.from->fill(c.source, c.length, 8);
+    const std::uint64_t sent = driver(0).counter("packetizer.packets");
+    const std::uint64_t arrived = driver(2).counter("ipt.delivered");
+    bench::get().host(2).set_hold(memory_host::hold::BEFORE_ANSWER, 4);
+    for (int i = 0; i < 16; i++)
+        c.from->send(0, c.source, 65536, 0, true);
+    pause(500);
+    prawn_completion done;
+    unsigned whole = 0;
+    while (c.from->poll(done)) {
+        EXPECT_EQ(done.status, PRAWN_STATUS_OK);
+        whole++;
+    }
+    ASSERT_LT(whole, 14u);
+    EXPECT_EQ(driver(0).clear_import(0), PRAWN_STATUS_OK);
+    const std::uint64_t packets = driver(0).counter("packetizer.packets");
+    std::uint64_t bytes = whole * 65536ull;
+    for (unsigned i = whole; i < 16; i++) {
+        done = c.from->wait_completion(1000);
+        EXPECT_EQ(done.status, PRAWN_STATUS_BAD_IMPORT);
+        EXPECT_LT(done.bytes, 65536u);
+        bytes += done.bytes;
+    }
+    EXPECT_EQ(bytes, (packets - sent) * PRAWN_MAX_PAYLOAD);
+    bench::get().host(2).set_hold(memory_host::hold::NOTHING);
+    bench::get().host(2).release(1000);
+    pause(1000);
+    EXPECT_EQ(driver(0).counter("packetizer.packets"), packets);
+    EXPECT_EQ(driver(2).counter("ipt.delivered") - arrived, packets - sent);
+    prawn_notification n;
+    unsigned told = 0;
+    while (c.to->poll_notification(n))
+        told += n.count;
+    EXPECT_EQ(told, whole);
+}
+
+// The same of a peer that is declared dead; what waited in the FIFO goes too.
+TEST_F(isolation_test, a_peer_declared_dead_is_waited_for_no_longer) {
+    channel c = make_channel(driver(0), 1, driver(2), 1, 0, 16);
+    bench::get().host(2).set_hold(memory_host::hold::BEFORE_ANSWER, 4);
+    for (int i = 0; i < 16; i++)
+        c.from->send(0, c.source, 65536, 0, true);
+    pause(500);
+    prawn_completion done;
+    unsigned whole = 0;
+    while (c.from->poll(done)) {
+        EXPECT_EQ(done.status, PRAWN_STATUS_OK);
+        whole++;
+    }
+    ASSERT_LT(whole, 14u);
+    EXPECT_EQ(driver(0).admin(
+                  card_driver::command(PRAWN_ADMIN_OPCODE_PEER_CONTROL, 0, 2)),
+              PRAWN_STATUS_OK);
+    for (unsigned i = whole; i < 16; i++) {
+        done = c.from->wait_completion(1000);
+        EXPECT_EQ(done.status, PRAWN_STATUS_IMPORT_ERROR);
+        EXPECT_EQ(done.detail, PRAWN_STATUS_PEER_DEAD);
+    }
+    const std::uint64_t packets = driver(0).counter("packetizer.packets");
+    bench::get().host(2).set_hold(memory_host::hold::NOTHING);
+    bench::get().host(2).release(1000);
+    pause(1000);
+    EXPECT_EQ(driver(0).counter("packetizer.packets"), packets);
+    prawn_notification n;
+    unsigned told = 0;
+    while (c.to->poll_notification(n))
+        told += n.count;
+    EXPECT_LE(told, whole) << "a message that was cut has been told of";
+}
+
 TEST_F(isolation_test, a_hostile_context_stops_nobody) {
     channel victim = make_channel(driver(0), 1, driver(1), 1, 0, 16);
     victim.from->fill(victim.source, victim.length, 7);

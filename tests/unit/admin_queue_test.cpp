@@ -258,22 +258,27 @@ TEST_F(admin_queue_test, clears_and_invalidation_drain_before_the_ack) {
     enable(3);
     struct {
         prawn_admin_command c;
-        unsigned first;
+        std::vector<unsigned> told;
         std::set<unsigned> drained;
     } const cases[] = {
         {command(PRAWN_ADMIN_OPCODE_OPT_CLEAR, 3, 1),
-         CONTROL_OPT,
+         {CONTROL_OPT, CONTROL_PACKETIZER},
          {CONTROL_PACKETIZER}},
         {command(PRAWN_ADMIN_OPCODE_IPT_CLEAR, 3, 1),
-         CONTROL_IPT,
+         {CONTROL_IPT},
          {CONTROL_INCOMING_DMA}},
         {command(PRAWN_ADMIN_OPCODE_UTLB_INVALIDATE, 3),
-         CONTROL_UTLB,
+         {CONTROL_UTLB},
          {CONTROL_UTLB, CONTROL_PACKETIZER, CONTROL_INCOMING_DMA}}};
     for (const auto& one : cases) {
         post(one.c);
         ring();
-        ASSERT_EQ(answer(one.first).size(), 1u);
+        for (unsigned t : one.told) {
+            ASSERT_EQ(at(t).items.size(), 1u);
+            EXPECT_EQ(at(t).items[0].index, one.c.index);
+            EXPECT_NE(answer(t)[0], control_op::DRAIN);
+            EXPECT_TRUE(b().acks.items.empty());
+        }
         for (unsigned t = 0; t < CONTROL_TARGETS; t++)
             EXPECT_EQ(at(t).items.size(), one.drained.count(t));
         for (unsigned t : one.drained) {
@@ -526,9 +531,15 @@ TEST_F(admin_queue_test, declaring_a_peer_dead_reaches_its_imports) {
     auto c = command(PRAWN_ADMIN_OPCODE_PEER_CONTROL, 0, 3);
     post(c);
     ring();
-    ASSERT_EQ(at(CONTROL_OPT).items.size(), 1u);
-    EXPECT_EQ(at(CONTROL_OPT).items[0].a, PRAWN_STATUS_PEER_DEAD);
-    answer_all();
+    for (unsigned target :
+         {CONTROL_OPT, CONTROL_PACKETIZER, CONTROL_OUTGOING_FIFO}) {
+        for (unsigned t = 0; t < CONTROL_TARGETS; t++)
+            ASSERT_EQ(at(t).items.size(), t == target ? 1u : 0u) << target;
+        EXPECT_EQ(at(target).items[0].op, control_op::PEER_ERROR);
+        EXPECT_EQ(at(target).items[0].index, 3u);
+        EXPECT_EQ(at(target).items[0].a, PRAWN_STATUS_PEER_DEAD);
+        answer(target);
+    }
     EXPECT_TRUE(b().events.items.empty());
     EXPECT_EQ(b().acks.take().status, PRAWN_STATUS_OK);
     c.a = 1;

@@ -123,6 +123,7 @@ private:
     // The card's own work for opt; admin_queue_peers.cpp.
     void run_internal();
     void internal_done();
+    void put_peer_error();
 
     void put_control(control_target target, control_request request,
                      unsigned owner);
@@ -160,7 +161,7 @@ private:
     std::bitset<PRAWN_OPT_ENTRIES> m_nack_queued;
     std::array<std::uint16_t, PRAWN_OPT_ENTRIES> m_nack_status{};
     std::array<std::uint64_t, PRAWN_OPT_ENTRIES> m_nack_target{};
-    unsigned m_internal_waiting = 0;
+    unsigned m_internal_waiting = 0;  // answers to come
     bool m_internal_peer = false;
     queued_peer m_current_peer{};
 

@@ -201,7 +201,9 @@ const admin_queue::sequence& admin_queue::sequence_of(unsigned opcode) {
         {{CONTROL_UTLB, op::CONTEXT_DISABLE}},
         {{CONTROL_NOTIFIER, op::CONTEXT_DISABLE}}};
     static const sequence opt_set = {{{CONTROL_OPT, op::SET}}};
+    // The table first: a command that comes later finds nothing there.
     static const sequence opt_clear = {{{CONTROL_OPT, op::CLEAR}},
+                                       {{CONTROL_PACKETIZER, op::CLEAR}},
                                        {{CONTROL_PACKETIZER, op::DRAIN}}};
     static const sequence ipt_set = {{{CONTROL_IPT, op::SET}}};
     static const sequence ipt_clear = {{{CONTROL_IPT, op::CLEAR}},

@@ -2,7 +2,7 @@
 // What the network says: lives and deaths of peers, and refusals of packets.
 // One at a time goes to opt and, when opt has it, to the kernel: what the
 // driver then writes into the table is not undone by old news.
-#include <algorithm>
+#include <iterator>
 
 #include "nic/admin_queue.h"
 
@@ -15,6 +15,11 @@ namespace {
 std::uint64_t expected(std::uint16_t node, std::uint32_t export_id) {
     return std::uint64_t{1} << 63 | std::uint64_t{node} << 32 | export_id;
 }
+
+// Who must hear of a peer's end, one after the other: what one of them drops
+// does not come again from the one before.
+constexpr control_target PEER_PATH[] = {CONTROL_OPT, CONTROL_PACKETIZER,
+                                        CONTROL_OUTGOING_FIFO};
 
 }  // namespace
 
@@ -67,13 +72,8 @@ void admin_queue::run_internal() {
         m_current_peer = m_peers.front();
         m_peers.pop_front();
         m_internal_peer = true;
-        control_request r;
-        r.op = control_op::PEER_ERROR;
-        r.index = m_current_peer.event.node;
-        r.a = m_current_peer.status;
-        m_internal_waiting = 2;
-        put_control(CONTROL_OPT, r, INTERNAL);
-        put_control(CONTROL_OUTGOING_FIFO, r, INTERNAL);
+        m_internal_waiting = std::size(PEER_PATH);
+        put_peer_error();
     } else if (!m_nacks.empty()) {
         const std::uint32_t import = m_nacks.front();
         m_nacks.pop_front();
@@ -89,9 +89,20 @@ void admin_queue::run_internal() {
     }
 }
 
+void admin_queue::put_peer_error() {
+    control_request r;
+    r.op = control_op::PEER_ERROR;
+    r.index = m_current_peer.event.node;
+    r.a = m_current_peer.status;
+    put_control(PEER_PATH[std::size(PEER_PATH) - m_internal_waiting], r,
+                INTERNAL);
+}
+
 void admin_queue::internal_done() {
-    if (--m_internal_waiting)
+    if (--m_internal_waiting) {
+        put_peer_error();
         return;
+    }
     if (m_internal_peer && m_current_peer.tell_kernel) {
         kernel_event_request e;
         e.type = m_current_peer.event.type;

@@ -106,7 +106,10 @@ public:
 // a peer without room holds up only the jobs that go there. Completes every
 // job, in order per context, when its last packet has been accepted by
 // outgoing_fifo (the source may then be reused).
-// Control: CONTEXT_DISABLE (drops its jobs, no completion), DRAIN.
+// Control: CONTEXT_DISABLE (drops its jobs, no completion), CLEAR (index =
+// import) and PEER_ERROR (index = node, a = status): the jobs that name it end
+// at once, with BAD_IMPORT or IMPORT_ERROR, and what outgoing_fifo has not
+// taken of them does not leave; DRAIN.
 class packetizer_base : public block
 {
 public:

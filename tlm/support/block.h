@@ -38,7 +38,8 @@ enum class control_op : std::uint8_t {
     CLEAR,            // OPT_CLEAR, IPT_CLEAR, SLOT_CLEAR
     INVALIDATE,       // UTLB_INVALIDATE
     FILL,             // UTLB_FILL
-    PEER_ERROR,       // index = node, a = status: its imports go to error state
+    PEER_ERROR,       // index = node, a = status: its imports go to error
+                      // state, what waits for it ends
     IMPORT_ERROR,     // index = OPT entry, a = status
     DRAIN,            // see below
 };
