@@ -107,7 +107,7 @@ typedef uint64_t prawn_le64;
 #define PRAWN_STATUS_BUSY                       11              /* No room just now; try again */
 #define PRAWN_STATUS_UNSUPPORTED                12              /* Known, but not in this card; see register FEATURES */
 #define PRAWN_STATUS_BAD_CONTEXT                13              /* No such context, or its state does not allow it */
-#define PRAWN_STATUS_UNKNOWN_OUTCOME            14              /* The peer was declared dead or restarted before it acknowledged */
+#define PRAWN_STATUS_UNKNOWN_OUTCOME            14              /* The peer was declared dead or restarted before it acknowledged. NACK: a packet of the message is missing */
 #define PRAWN_STATUS_RING_OVERRUN               15              /* Producer index more than one ring ahead: the context is stopped */
 #define PRAWN_STATUS_BAD_EXPORT                 32              /* NACK: the IPT entry is not valid, or was withdrawn */
 #define PRAWN_STATUS_BAD_KEY                    33              /* NACK: wrong key */

@@ -131,7 +131,8 @@ package prawn_hw_pkg;
     StatusBusy = 16'd11,                     // No room just now; try again
     StatusUnsupported = 16'd12,              // Known, but not in this card; see register FEATURES
     StatusBadContext = 16'd13,               // No such context, or its state does not allow it
-    // The peer was declared dead or restarted before it acknowledged
+    // The peer was declared dead or restarted before it acknowledged. NACK: a packet of the message
+    // is missing
     StatusUnknownOutcome = 16'd14,
     // Producer index more than one ring ahead: the context is stopped
     StatusRingOverrun = 16'd15,

@@ -171,6 +171,16 @@ private:
         h.message_offset = h.flags & PRAWN_PACKET_FLAG_FIRST
                                ? 0
                                : static_cast<std::uint32_t>(h.offset);
+        header& before = m_last[h.source_node][h.source_context];
+        if (!(h.flags & PRAWN_PACKET_FLAG_FIRST) && (place & 4) != 0) {
+            // Goes on where the last packet of this source ended.
+            h.message = before.message;
+            h.export_id = before.export_id;
+            h.key = before.key;
+            h.message_offset = before.message_offset + before.payload_length;
+            h.offset = before.offset + before.payload_length;
+        }
+        before = h;
         const unsigned changes = in.get<std::uint8_t>() % 4;
         for (unsigned i = 1; i < changes; i++) {
             const unsigned at = in.get<std::uint8_t>() % sizeof(header);
@@ -250,6 +260,7 @@ private:
 
     receive_path& m_card;
     std::uint32_t m_sequence = 1;
+    header m_last[NODES][PRAWN_CONTEXTS] = {};
 };
 
 receive_path& the_card() {
@@ -311,10 +322,11 @@ bool all_outcomes_seen(std::uint64_t inputs) {
         static_cast<unsigned long long>(seen.peers));
     bool all = seen.dmas && seen.notifications && seen.events && seen.nacks &&
                seen.peers;
-    for (unsigned status : {PRAWN_STATUS_BAD_EXPORT, PRAWN_STATUS_BAD_KEY,
-                            PRAWN_STATUS_EXPORT_RANGE, PRAWN_STATUS_STALE_EPOCH,
-                            PRAWN_STATUS_RECEIVE_FAULT, PRAWN_STATUS_NO_HOST,
-                            PRAWN_STATUS_BAD_PACKET}) {
+    for (unsigned status :
+         {PRAWN_STATUS_BAD_EXPORT, PRAWN_STATUS_BAD_KEY,
+          PRAWN_STATUS_EXPORT_RANGE, PRAWN_STATUS_STALE_EPOCH,
+          PRAWN_STATUS_RECEIVE_FAULT, PRAWN_STATUS_NO_HOST,
+          PRAWN_STATUS_BAD_PACKET, PRAWN_STATUS_UNKNOWN_OUTCOME}) {
         std::printf(" %u:%llu", status,
                     static_cast<unsigned long long>(seen.refusals[status]));
         all = all && seen.refusals[status];

@@ -271,6 +271,25 @@ TEST_F(incoming_dma_test, no_notification_for_a_message_that_failed) {
     EXPECT_EQ(notes[0].entry.message, 6u);
 }
 
+TEST_F(incoming_dma_test,
+       a_message_with_a_hole_is_neither_told_of_nor_counted) {
+    const auto messages = count(b().counters, "incoming_dma.messages", 9);
+    delivery first = make(VA, 8, 5, false);
+    first.pkt->head.flags = PRAWN_PACKET_FLAG_FIRST;
+    delivery last = make(VA + 16, 8, 5);
+    last.pkt->head.flags = PRAWN_PACKET_FLAG_LAST;
+    last.pkt->head.message_offset = 16;
+    ASSERT_TRUE(arrive(first));
+    ASSERT_TRUE(arrive(last));
+    run(200);
+    EXPECT_EQ(notes.size(), 0u);
+    EXPECT_EQ(count(b().counters, "incoming_dma.messages", 9), messages);
+    ASSERT_TRUE(arrive(make(VA, 8, 6)));
+    run(200);
+    EXPECT_EQ(notes.size(), 1u);
+    EXPECT_EQ(count(b().counters, "incoming_dma.messages", 9), messages + 1);
+}
+
 TEST_F(incoming_dma_test, drain_waits_for_what_is_in_the_window) {
     dma.automatic = false;
     ASSERT_TRUE(arrive(make(VA, 8, 1)));

@@ -198,6 +198,72 @@ TEST_F(ipt_test, no_notification_after_a_refusal_in_the_message) {
     EXPECT_TRUE(deliveries[0].notify) << "a new message of the same number";
 }
 
+TEST_F(ipt_test, a_message_with_a_hole_is_refused_there_and_never_told_of) {
+    const auto piece = [](unsigned at, unsigned flags, unsigned message = 1,
+                          unsigned context = 3, unsigned epoch = 1) {
+        packet_ref p = packet_at(at, 8);
+        p->head.message_offset = at;
+        p->head.flags = static_cast<std::uint16_t>(flags);
+        p->head.message = message;
+        p->head.source_context = static_cast<std::uint16_t>(context);
+        p->head.source_epoch = static_cast<std::uint16_t>(epoch);
+        return p;
+    };
+    constexpr unsigned FIRST = PRAWN_PACKET_FLAG_FIRST;
+    constexpr unsigned END = PRAWN_PACKET_FLAG_LAST | PRAWN_PACKET_FLAG_NOTIFY;
+    const auto holes = count(b().counters, "ipt.holes");
+    // Nothing is missing; another context in between does not matter.
+    expect_delivered(piece(0, FIRST));
+    expect_delivered(piece(0, FIRST, 1, 4));
+    expect_delivered(piece(8, 0));
+    expect_delivered(piece(16, END));
+    EXPECT_TRUE(deliveries[0].notify);
+    // The middle.
+    expect_delivered(piece(0, FIRST, 2));
+    expect_refused(piece(16, 0, 2), PRAWN_STATUS_UNKNOWN_OUTCOME);
+    expect_delivered(piece(24, END, 2));  // one refusal is enough
+    EXPECT_FALSE(deliveries[0].notify);
+    // The middle, and the end comes next.
+    expect_delivered(piece(0, FIRST, 3));
+    expect_refused(piece(16, END, 3), PRAWN_STATUS_UNKNOWN_OUTCOME);
+    // The beginning, of the first message here and of a later one.
+    expect_refused(piece(8, END, 1, 5), PRAWN_STATUS_UNKNOWN_OUTCOME);
+    expect_refused(piece(8, END, 4), PRAWN_STATUS_UNKNOWN_OUTCOME);
+    // What one life of the node began another does not end.
+    expect_delivered(piece(0, FIRST, 5));
+    expect_refused(piece(8, END, 5, 3, 2), PRAWN_STATUS_UNKNOWN_OUTCOME);
+    EXPECT_EQ(count(b().counters, "ipt.holes"), holes + 5);
+    // The end is missing: the next message is none the worse for it.
+    expect_delivered(piece(0, FIRST, 6));
+    expect_delivered(piece(0, FIRST | END, 7));
+    EXPECT_TRUE(deliveries[0].notify);
+}
+
+// Back-pressure makes ipt look at a packet again and again.
+TEST_F(ipt_test, a_message_stays_whole_when_it_has_to_wait) {
+    deliveries.refuse = true;
+    for (unsigned i = 0; i < 3; i++) {
+        packet_ref p = packet_at(i * 8, 8);
+        p->head.message_offset = i * 8;
+        p->head.flags = static_cast<std::uint16_t>(
+            i == 0   ? PRAWN_PACKET_FLAG_FIRST
+            : i == 2 ? PRAWN_PACKET_FLAG_LAST | PRAWN_PACKET_FLAG_NOTIFY
+                     : 0);
+        ASSERT_TRUE(arrive(p));
+        run(100);
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        deliveries.release();
+        deliveries.refuse = i % 2 == 0;
+        run(100);
+    }
+    deliveries.release();
+    run(100);
+    ASSERT_EQ(deliveries.size(), 3u);
+    EXPECT_TRUE(deliveries[2].notify);
+    EXPECT_EQ(refusals.size(), 0u);
+}
+
 TEST_F(ipt_test, set_checks_its_fields) {
     const auto refused = [&](std::uint16_t status, auto change) {
         control_request r = entry(EXPORT);

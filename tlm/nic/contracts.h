@@ -213,8 +213,9 @@ public:
     virtual void set_enabled(bool enabled) = 0;  // CTRL.ENABLE
 };
 
-// Incoming page table: entry valid, key, range, or refused. The notify flag of
-// a delivery is set only if sender and receiver both want it.
+// Incoming page table: entry valid, key, range, the message without a hole so
+// far, or refused. The notify flag of a delivery is set only if sender and
+// receiver both want it.
 // Control: SET, CLEAR (answered at once; the admin queue then drains
 // incoming_dma), CONTEXT_DISABLE (drops its entries).
 class ipt_base : public block

@@ -34,7 +34,7 @@ incoming_dma::incoming_dma(sc_core::sc_module_name name, const block_env& env,
     m_utlb_reply_in(*this),
     m_dma_reply_in(*this),
     m_window(checked_window(config.window)),
-    m_failed(env.nodes),
+    m_received(env.nodes),
     m_packets(env.counters->add("incoming_dma.packets")),
     m_split(env.counters->add("incoming_dma.split")),
     m_faults(env.counters->add("incoming_dma.faults")),
@@ -57,7 +57,7 @@ void incoming_dma::reset() {
         at(m_head) = operation();
     m_write = m_ask = m_tail;
     m_generation++;
-    m_failed.clear();
+    m_received.clear();
     m_drains.clear();
     m_disables.clear();
     m_lives.fill(0);
@@ -219,7 +219,8 @@ void incoming_dma::deliver(const operation& op) {
     const header& h = op.what.pkt->head;
     m_packets++;
     m_bytes[op.what.context] += h.payload_length;
-    const bool good = m_failed.good(h);
+    const bool good = m_received.whole(h);
+    m_received.pass(h);
     if (!(h.flags & PRAWN_PACKET_FLAG_LAST) || !good)
         return;
     const std::uint32_t length = h.message_offset + h.payload_length;
@@ -247,8 +248,7 @@ void incoming_dma::deliver(const operation& op) {
 
 void incoming_dma::refuse(const operation& op) {
     const header& h = op.what.pkt->head;
-    m_failed.good(h);  // a new message starts, and fails at once
-    m_failed.fail(h);
+    m_received.fail(h);
     if (op.status == PRAWN_STATUS_RECEIVE_FAULT)
         m_faults++;
     m_events.emit(event_kind::PACKET_DROPPED, message_of(h), op.status,

@@ -10,7 +10,7 @@
 
 #include "nic/contracts.h"
 #include "nic/control_channel.h"
-#include "nic/failed_messages.h"
+#include "nic/received_messages.h"
 #include "support/input.h"
 #include "support/ring.h"
 
@@ -28,7 +28,7 @@ struct incoming_dma_config {
 //   retired when its DMA and every packet before it are done: then the
 //   notification, or the refusal RECEIVE_FAULT.
 // A packet whose translation fails writes nothing. A message of which a packet
-// failed raises no notification.
+// failed, or never came, raises no notification and is not counted.
 //
 // Payload is written straight out of the packet. No time of its own: requests
 // leave combinationally, utlb and dma_engine register them.
@@ -120,7 +120,7 @@ private:
     std::uint64_t m_ask = 0;
     std::uint64_t m_tail = 0;
     std::uint32_t m_generation = 0;
-    failed_messages m_failed;
+    received_messages m_received;
     ring<drain> m_drains;
     ring<disable> m_disables;
     std::array<std::uint32_t, PRAWN_CONTEXTS> m_lives{};  // first one served

@@ -12,11 +12,12 @@ ipt::ipt(sc_core::sc_module_name name, const block_env& env) :
     m_latency(cycles(LOOKUP_CYCLES) + env.profile->sram_access),
     m_interval(cycles(1)),
     m_entries(PRAWN_IPT_ENTRIES),
-    m_failed(env.nodes),
+    m_messages(env.nodes),
     m_delivered(env.counters->add("ipt.delivered")),
     m_bad_export(env.counters->add("ipt.bad_export")),
     m_bad_key(env.counters->add("ipt.bad_key")),
     m_out_of_range(env.counters->add("ipt.export_range")),
+    m_holes(env.counters->add("ipt.holes")),
     m_stalls(env.counters->add("ipt.stalls")) {}
 
 void ipt::end_of_elaboration() {
@@ -29,7 +30,7 @@ void ipt::end_of_elaboration() {
 void ipt::reset() {
     m_control.reset();
     m_entries.assign(m_entries.size(), entry());
-    m_failed.clear();
+    m_messages.clear();
     m_queue.clear();
     m_last = sc_core::SC_ZERO_TIME;
     m_ready.cancel();
@@ -139,6 +140,10 @@ std::uint16_t ipt::verdict(const header& head) const {
         return PRAWN_STATUS_BAD_KEY;
     if (head.offset > e.length || head.payload_length > e.length - head.offset)
         return PRAWN_STATUS_EXPORT_RANGE;
+    // Whatever became of the missing packet: nobody may take the message for
+    // whole. Its sender is told by a refusal, as of any packet.
+    if (!m_messages.whole(head) && !m_messages.failed(head))
+        return PRAWN_STATUS_UNKNOWN_OUTCOME;
     return PRAWN_STATUS_OK;
 }
 
@@ -153,9 +158,10 @@ bool ipt::deliver(const packet_ref& item) {
     d.life = e.life;
     d.va = e.va + h.offset;
     d.cookie = e.cookie;
-    d.notify = m_failed.good(h) && e.notify && (h.flags & WANTED) == WANTED;
+    d.notify = m_messages.whole(h) && e.notify && (h.flags & WANTED) == WANTED;
     if (!delivery_out->try_put(d))
         return false;
+    m_messages.pass(h);
     m_delivered++;
     m_events.emit(event_kind::IPT_OK, message_of(h), h.export_id, h.offset);
     return true;
@@ -169,10 +175,13 @@ void ipt::refuse(const header& head, std::uint16_t status) {
         case PRAWN_STATUS_BAD_KEY:
             m_bad_key++;
             break;
+        case PRAWN_STATUS_UNKNOWN_OUTCOME:
+            m_holes++;
+            break;
         default:
             m_out_of_range++;
     }
-    m_failed.fail(head);
+    m_messages.fail(head);
     m_events.emit(event_kind::IPT_REFUSED, message_of(head), head.export_id,
                   status);
     refusal r;

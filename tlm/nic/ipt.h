@@ -9,7 +9,7 @@
 
 #include "nic/contracts.h"
 #include "nic/control_channel.h"
-#include "nic/failed_messages.h"
+#include "nic/received_messages.h"
 #include "support/input.h"
 #include "support/ring.h"
 
@@ -22,8 +22,9 @@ namespace prawn {
 // even one that had been waiting here.
 //
 // Verdicts, first that applies: no valid entry BAD_EXPORT, BAD_KEY, payload
-// not inside of the export EXPORT_RANGE. A message of which a packet was
-// refused raises no notification, whatever follows.
+// not inside of the export EXPORT_RANGE, a packet before it is missing
+// UNKNOWN_OUTCOME (once a message). A message of which a packet was refused or
+// lost raises no notification, whatever follows.
 //
 // SET is refused BAD_FIELD (index, flags), BAD_CONTEXT, BAD_LENGTH (wraps, or
 // ends beyond the VA_BITS that a table covers); CLEAR BAD_FIELD (index).
@@ -73,7 +74,7 @@ private:
     const sc_core::sc_time m_interval;
 
     std::vector<entry> m_entries;
-    failed_messages m_failed;
+    received_messages m_messages;
     ring<waiting> m_queue;
     sc_core::sc_time m_last;  // when the newest one is looked up
     bool m_refused = false;
@@ -84,6 +85,7 @@ private:
     counter& m_bad_export;
     counter& m_bad_key;
     counter& m_out_of_range;
+    counter& m_holes;
     counter& m_stalls;
 };
 

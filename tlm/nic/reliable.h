@@ -32,7 +32,8 @@ namespace prawn {
 //   from a life that has not said HELLO, or after BYE: dropped. From a later
 //       life than the known one it proves that the known one has ended:
 //       PEER_DOWN
-//   a gap: counted, reported as an event, and the packet is delivered
+//   a gap: counted, reported as an event, and the packet is delivered; ipt
+//       refuses it if what is missing was of its message
 class reliable final : public reliable_base, private control_handler
 {
 public:
