@@ -402,6 +402,14 @@ TEST_F(notifier_test, acknowledges_and_interrupts_where_wanted) {
     EXPECT_EQ(b().causes.items[0], PRAWN_INT_CAUSE_ADMIN_MASK);
 }
 
+TEST_F(notifier_test, acknowledgements_do_not_outlive_their_ring) {
+    put(dut.ack_in(), ack_request{0, PRAWN_STATUS_OK, 0, true});
+    dut.set_ack_ring(0, 0);
+    run();
+    EXPECT_TRUE(dma.seen.empty());
+    EXPECT_TRUE(b().vectors.items.empty());
+}
+
 TEST_F(notifier_test, failed_dma_is_counted_and_raises_nothing) {
     const std::uint64_t before = b().count("notifier.dma_errors");
     dma.fail = true;

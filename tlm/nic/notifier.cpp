@@ -58,6 +58,7 @@ void notifier::set_event_ring(std::uint64_t base, unsigned log2) {
 }
 
 void notifier::set_ack_ring(std::uint64_t base, unsigned log2) {
+    m_acks.clear();  // where they belong is no more
     m_ack_ring = host_ring();
     if (!ring_fits(base, log2))
         return;
