@@ -2,8 +2,8 @@
 # The send path of the card, each block alone; then the same tests again with
 # twins, which delay and refuse at random, in front of the block's inputs.
 foreach(test opt outgoing_fifo command_queue command_queue_life packetizer
-             packetizer_share)
-  string(REGEX REPLACE "_(life|share)$" "" block ${test})
+             packetizer_end packetizer_share)
+  string(REGEX REPLACE "_(end|life|share)$" "" block ${test})
   prawn_test(
     NAME unit/${test}
     SOURCES ${test}_test.cpp
