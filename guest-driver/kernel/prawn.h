@@ -135,6 +135,7 @@ struct prawn_dev {
 	unsigned int withdrawal_count;
 	struct delayed_work withdraw_work;
 	struct delayed_work ping_work;
+	struct delayed_work watch_work;
 	u32 transaction;
 	struct prawn_peer peer[PRAWN_MAX_NODES];
 	wait_queue_head_t rdv_wait;
@@ -288,6 +289,8 @@ void prawn_hw_start(struct prawn_dev *pd);
 void prawn_hw_stop(struct prawn_dev *pd);
 bool prawn_hw_vanished(struct prawn_dev *pd);
 void prawn_kill(struct prawn_dev *pd, const char *why);
+void prawn_watch_work(struct work_struct *work);
+void prawn_watch_start(struct prawn_dev *pd);
 void prawn_wake_all(struct prawn_dev *pd);
 int prawn_usable(struct prawn_dev *pd);
 int prawn_counter_count(struct prawn_dev *pd, bool context);

@@ -322,8 +322,9 @@ static vm_fault_t prawn_fault(struct vm_fault *vmf)
 	int idx;
 
 	idx = srcu_read_lock(&ctx->pd->srcu);
-	if (!READ_ONCE(ctx->pd->gone) && !READ_ONCE(ctx->lost) &&
-	    READ_ONCE(ctx->up)) {
+	/* "lost" alone would come too late: it is set when nobody waits for us */
+	if (!READ_ONCE(ctx->pd->gone) && !READ_ONCE(ctx->pd->resetting) &&
+	    !READ_ONCE(ctx->lost) && READ_ONCE(ctx->up)) {
 		phys_addr_t bar2 = pci_resource_start(ctx->pd->pdev, 2);
 
 		if (region == PRAWN_REGION_DOORBELL && !byte)
@@ -448,6 +449,7 @@ struct prawn_dev *prawn_dev_alloc(struct pci_dev *pdev)
 	INIT_LIST_HEAD(&pd->withdrawals);
 	INIT_DELAYED_WORK(&pd->withdraw_work, prawn_withdraw_work);
 	INIT_DELAYED_WORK(&pd->ping_work, prawn_ping_work);
+	INIT_DELAYED_WORK(&pd->watch_work, prawn_watch_work);
 
 	device_initialize(&pd->dev);
 	pd->dev.class = &prawn_class;

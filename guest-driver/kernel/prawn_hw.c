@@ -8,6 +8,7 @@
 #include "prawn.h"
 
 #define PRAWN_RESET_MS 10000
+#define PRAWN_WATCH_MS 1000
 
 /* Reads of all ones: nothing is there any more. */
 bool prawn_hw_vanished(struct prawn_dev *pd)
@@ -127,6 +128,29 @@ void prawn_kill(struct prawn_dev *pd, const char *why)
 	if (!pd->gone)
 		dev_err(&pd->pdev->dev, "card given up: %s\n", why);
 	prawn_wake_all(pd);
+}
+
+/*
+ * Processes that sleep for the card ask nothing of it, so nobody else would
+ * notice that it has vanished under them.
+ */
+void prawn_watch_work(struct work_struct *work)
+{
+	struct prawn_dev *pd = container_of(to_delayed_work(work),
+					    struct prawn_dev, watch_work);
+
+	if (prawn_usable(pd))
+		return;
+	if (!list_empty(&pd->files) && prawn_hw_vanished(pd))
+		prawn_kill(pd, "it has vanished");
+	else
+		prawn_watch_start(pd);
+}
+
+void prawn_watch_start(struct prawn_dev *pd)
+{
+	schedule_delayed_work(&pd->watch_work,
+			      msecs_to_jiffies(PRAWN_WATCH_MS));
 }
 
 int prawn_usable(struct prawn_dev *pd)

@@ -172,8 +172,12 @@ static int rendezvous(struct prawn_mport *m, const struct prawn_import *arg)
 	}
 }
 
-/* The exporter may have withdrawn, or died, since it answered. */
-static int establish(struct prawn_mport *m)
+/*
+ * The exporter may have withdrawn, or died, since it answered. The caller's
+ * results are taken here: as soon as the lock is free, another thread of the
+ * process may guess the number and unimport it.
+ */
+static int establish(struct prawn_mport *m, struct prawn_import *arg)
 {
 	struct prawn_dev *pd = m->ctx->pd;
 	int err;
@@ -185,6 +189,13 @@ static int establish(struct prawn_mport *m)
 		err = opt_set(m);
 		m->on_card = !err;
 		m->established = !err;
+	}
+	if (!err) {
+		arg->length = m->length;
+		arg->import_id = m->id;
+		arg->export_flags = m->flags & PRAWN_IPT_FLAG_NOTIFY ?
+					    PRAWN_EXPORT_NOTIFY :
+					    0;
 	}
 	mutex_unlock(&pd->rdv_lock);
 	return err;
@@ -244,17 +255,10 @@ int prawn_import(struct prawn_ctx *ctx, struct prawn_import *arg)
 		return PTR_ERR(m);
 	err = rendezvous(m, arg);
 	if (!err)
-		err = establish(m);
-	if (err) {
+		err = establish(m, arg);
+	if (err)
 		give_up(m);
-		return err;
-	}
-	arg->length = m->length;
-	arg->import_id = m->id;
-	arg->export_flags = m->flags & PRAWN_IPT_FLAG_NOTIFY ?
-				    PRAWN_EXPORT_NOTIFY :
-				    0;
-	return 0;
+	return err;
 }
 
 int prawn_unimport(struct prawn_ctx *ctx, u32 id)

@@ -66,8 +66,11 @@ static void quiesce(struct prawn_dev *pd)
 {
 	prawn_wake_all(pd);
 	cancel_delayed_work_sync(&pd->ping_work);
+	cancel_delayed_work_sync(&pd->watch_work);
 	synchronize_srcu(&pd->srcu);
 	prawn_files_down(pd);
+	/* a release that came in between is not in the list of files any more */
+	synchronize_srcu(&pd->srcu);
 	prawn_withdrawals_drop(pd);
 	cancel_work_sync(&pd->event_work);
 	prawn_hw_stop(pd);
@@ -118,6 +121,7 @@ static int prawn_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto err_shrinker;
 	prawn_debugfs_add(pd);
 	prawn_ping_start(pd);
+	prawn_watch_start(pd);
 	dev_info(&pdev->dev, "%s: node %u of %u, %u contexts, %u %s\n",
 		 dev_name(&pd->dev), pd->node, pd->nodes, pd->contexts,
 		 pd->vectors, pd->msix ? "MSI-X vectors" : "interrupt line");
@@ -126,9 +130,8 @@ static int prawn_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 err_shrinker:
 	prawn_shrinker_free(pd->shrinker);
 err_stop:
-	pd->gone = true;
-	cancel_work_sync(&pd->event_work);
-	prawn_hw_stop(pd);
+	WRITE_ONCE(pd->gone, true);
+	quiesce(pd);
 	prawn_irq_exit(pd);
 err_shared:
 	free_shared(pd);
@@ -198,6 +201,7 @@ static void prawn_reset_done(struct pci_dev *pdev)
 	prawn_hw_start(pd);
 	WRITE_ONCE(pd->resetting, false);
 	prawn_ping_start(pd);
+	prawn_watch_start(pd);
 	dev_info(&pdev->dev, "reset; open files lost their contexts\n");
 }
 
