@@ -18,6 +18,12 @@
  * is tested by one thread at a time. Closing while another thread is inside
  * is an error of the caller.
  *
+ * Cards that go: a card that does not answer any more makes every call that
+ * waits, and the driver is asked in, fail with -EIO; vmmc_test() and
+ * vmmc_poll() ask nobody and just see nothing new. When the card is unbound,
+ * removed or reset under an open endpoint its rings are unmapped: the next call
+ * raises SIGBUS, as an access to the card itself would.
+ *
  * Fork: the endpoint stays with the process that opened it; in the child every
  * call on it fails with -EPERM (close frees the child's copy).
  */
@@ -119,7 +125,8 @@ enum vmmc_export_flags {
  * comes back in notifications. Unmapping the memory withdraws the export.
  * -EINVAL alignment, empty or long name; -EEXIST name in use on this node;
  * -ENOMEM RLIMIT_MEMLOCK; -EFAULT not writable memory; -EOPNOTSUPP memory that
- * cannot be pinned (a file mapping).
+ * cannot be pinned (a file mapping); -ENOSPC no entry left on the card; -EDQUOT
+ * the process has as many exports as it may; -EINTR a signal came.
  */
 int vmmc_export(vmmc_t *v, void *buffer, size_t length, const char *name,
 		unsigned int flags, void *object, vmmc_export_t **out);
@@ -152,7 +159,10 @@ int vmmc_rearm(vmmc_t *v);
 /*
  * Find the export @name on @node and get the right to write to it.
  * -ENOENT no such export; -EACCES its owner does not want us; -ETIMEDOUT no
- * answer; -EHOSTUNREACH no such node.
+ * answer; -EHOSTDOWN no driver there; -EHOSTUNREACH no such node; -ENOSPC no
+ * entry left on the card; -EDQUOT the process has as many imports as it may;
+ * -EINTR a signal came. What is under way when an import is let go ends in
+ * VMMC_CARD_ERROR(BAD_IMPORT), if it has not been sent.
  */
 int vmmc_import(vmmc_t *v, unsigned int node, const char *name, int timeout_ms,
 		void *object, vmmc_import_t **out);

@@ -53,6 +53,10 @@ VMMC_API const char *vmmc_strerror(int error)
 		return "no card, or it has gone";
 	case EAGAIN:
 		return "too many requests under way";
+	case EDQUOT:
+		return "this process has as many exports or imports as it may";
+	case EIO:
+		return "the card does not answer, or has stopped this endpoint";
 	case EHOSTUNREACH:
 		return "no such node";
 	case EOPNOTSUPP:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests: from vmmc_isend() to their completion. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,25 @@ static int hold_all(struct pin_table *t, uint64_t va, uint64_t length)
 	return -ENOMEM;
 }
 
+/*
+ * An import goes. Its number will name another one some day, so what has not
+ * reached the ring by now must not: it ends as the card would end it.
+ */
+void requests_let_go(vmmc_t *v, const vmmc_import_t *i)
+{
+	for (uint32_t slot = 0; slot <= v->mask; slot++) {
+		struct request *r = &v->request[slot];
+
+		if (!r->used || r->import != i || (!r->unposted && !r->pieces))
+			continue;
+		r->let_go = true;
+		if (r->unposted)
+			set_error(r, VMMC_CARD_ERROR(PRAWN_STATUS_BAD_IMPORT));
+	}
+	if (v->is_posting)
+		v->is_posting = v->request[v->posting].unposted;
+}
+
 /* The card found a page that was pinned once: ask the kernel and repeat. */
 static void repeat(vmmc_t *v)
 {
@@ -144,7 +164,9 @@ static void repeat(vmmc_t *v)
 	while (v->repeat_head != v->repeat_tail && !ring_full(v)) {
 		struct piece *p = &v->repeat[v->repeat_head & v->mask];
 		struct request *r = &v->request[p->request];
-		int error = hold_all(&v->pins, p->source, p->length);
+		int error = r->let_go
+				    ? VMMC_CARD_ERROR(PRAWN_STATUS_BAD_IMPORT)
+				    : hold_all(&v->pins, p->source, p->length);
 
 		if (error == -ENOMEM && v->producer != v->completed)
 			break; /* when others have finished */
@@ -232,6 +254,8 @@ VMMC_API int vmmc_isend(vmmc_import_t *i, uint64_t offset, const void *source,
 		return -EINVAL;
 	if (length > i->length || offset > i->length - length)
 		return VMMC_CARD_ERROR(PRAWN_STATUS_OUT_OF_RANGE);
+	if ((uintptr_t)source > UINTPTR_MAX - length)
+		return -EFAULT;
 	pthread_mutex_lock(&v->lock);
 	progress(v);
 	if (v->is_posting || !v->free_requests || ring_full(v)) {
@@ -244,6 +268,7 @@ VMMC_API int vmmc_isend(vmmc_import_t *i, uint64_t offset, const void *source,
 		.generation = r->generation,
 		.used = true,
 		.import_id = i->id,
+		.import = i,
 		.source = (uintptr_t)source,
 		.offset = offset,
 		.left = length,
@@ -327,33 +352,78 @@ VMMC_API int vmmc_complete(vmmc_t *v, vmmc_request_t request,
 	return got;
 }
 
+/*
+ * There was no room for a request: wait until there may be. -EAGAIN if that
+ * would be for ever: every place is taken by a request that is over, and none
+ * belongs to a vmmc_send(), which is about to give it back.
+ */
+static int wait_for_room(vmmc_t *v, uint64_t start)
+{
+	bool hopeless, under_way;
+	uint32_t seen;
+	int error;
+
+	pthread_mutex_lock(&v->lock);
+	progress(v);
+	seen = v->completed;
+	under_way = v->producer != v->completed;
+	hopeless = !under_way && !v->is_posting && !v->free_requests &&
+		   v->stuck == v->senders;
+	pthread_mutex_unlock(&v->lock);
+	if (hopeless)
+		return -EAGAIN;
+	if (!under_way) { /* another thread is about to make room */
+		sched_yield();
+		return 0;
+	}
+	if (clock_ns() - start < SPIN_NS) {
+		cpu_pause();
+		return 0;
+	}
+	error = card_wait(&v->card, 1, seen, 0, 0, -1);
+	return error == -EINTR ? 0 : error;
+}
+
+static int isend_with_room(vmmc_import_t *i, uint64_t offset,
+			   const void *source, size_t length,
+			   unsigned int flags, uint32_t immediate,
+			   vmmc_request_t *request)
+{
+	vmmc_t *v = i->v;
+	uint64_t start = 0;
+	int error;
+
+	while ((error = vmmc_isend(i, offset, source, length, flags, immediate,
+				   request)) == -EAGAIN) {
+		if (!start) {
+			start = clock_ns();
+			__atomic_add_fetch(&v->stuck, 1, __ATOMIC_SEQ_CST);
+		}
+		error = wait_for_room(v, start);
+		if (error)
+			break;
+	}
+	if (start)
+		__atomic_sub_fetch(&v->stuck, 1, __ATOMIC_SEQ_CST);
+	return error;
+}
+
 VMMC_API int vmmc_send(vmmc_import_t *i, uint64_t offset, const void *source,
 		       size_t length, unsigned int flags, uint32_t immediate)
 {
 	struct vmmc_completion c = { 0 };
+	vmmc_t *v = i->v;
 	vmmc_request_t request;
 	int error;
 
-	while ((error = vmmc_isend(i, offset, source, length, flags, immediate,
-				   &request)) == -EAGAIN) {
-		vmmc_t *v = i->v;
-		bool hopeless;
-
-		/* Only requests that nobody tests can fill the table for ever.
-		 */
-		pthread_mutex_lock(&v->lock);
-		progress(v);
-		hopeless = v->producer == v->completed && !v->is_posting &&
-			   !v->free_requests;
-		pthread_mutex_unlock(&v->lock);
-		if (hopeless)
-			return -EAGAIN;
-		cpu_pause();
+	__atomic_add_fetch(&v->senders, 1, __ATOMIC_SEQ_CST);
+	error = isend_with_room(i, offset, source, length, flags, immediate,
+				&request);
+	while (!error) {
+		error = vmmc_complete(v, request, &c, -1);
+		if (error == -EINTR)
+			error = 0;
 	}
-	if (error)
-		return error;
-	do {
-		error = vmmc_complete(i->v, request, &c, -1);
-	} while (error == -EINTR);
+	__atomic_sub_fetch(&v->senders, 1, __ATOMIC_SEQ_CST);
 	return error < 0 ? error : c.error;
 }

@@ -320,8 +320,12 @@ VMMC_API int vmmc_unimport(vmmc_import_t *i)
 {
 	int error = vmmc_check_owner(i->v);
 
-	if (!error)
+	if (!error) {
+		pthread_mutex_lock(&i->v->lock);
+		requests_let_go(i->v, i);
+		pthread_mutex_unlock(&i->v->lock);
 		error = card_unimport(&i->v->card, i->id);
+	}
 	object_free(i->v, i->object);
 	free(i);
 	return error;
@@ -399,9 +403,12 @@ static int software_event(vmmc_t *v, struct vmmc_notification *n)
 	struct card_event e;
 	int got = 0;
 
-	while (!got && !card_next_event(&v->card, &e)) {
+	while (!got) {
 		const struct object *o;
+		int error = card_next_event(&v->card, &e);
 
+		if (error) /* none, or the card has gone */
+			return error == -EAGAIN ? 0 : error;
 		if (e.kind == PRAWN_EVENT_CONTEXT_STOPPED)
 			return -EIO;
 		pthread_mutex_lock(&v->lock);
@@ -431,7 +438,7 @@ VMMC_API int vmmc_wait(vmmc_t *v, struct vmmc_notification *n, int timeout_ms)
 
 	while (!got) {
 		uint64_t spent;
-		uint32_t seen;
+		uint32_t seen, completed;
 		bool sending;
 		int error;
 
@@ -439,6 +446,7 @@ VMMC_API int vmmc_wait(vmmc_t *v, struct vmmc_notification *n, int timeout_ms)
 		progress(v);
 		got = poll_locked(v, n);
 		seen = v->noticed;
+		completed = v->completed;
 		/* Somebody must go on posting what waits for room. */
 		sending = v->is_posting || v->repeat_head != v->repeat_tail;
 		pthread_mutex_unlock(&v->lock);
@@ -449,12 +457,12 @@ VMMC_API int vmmc_wait(vmmc_t *v, struct vmmc_notification *n, int timeout_ms)
 			got = software_event(v, n);
 			break;
 		}
-		if (spent < SPIN_NS || sending) {
+		if (spent < SPIN_NS) {
 			cpu_pause();
 			continue;
 		}
 		error = card_wait(
-			&v->card, 0, 0, 1, seen,
+			&v->card, sending, completed, 1, seen,
 			limit == UINT64_MAX ? -1 : (int64_t)(limit - spent));
 		if (error && error != -ETIMEDOUT)
 			return error;
@@ -512,6 +520,8 @@ VMMC_API int vmmc_pin(vmmc_t *v, const void *address, size_t length)
 
 	if (error)
 		return error;
+	if ((uintptr_t)address > UINTPTR_MAX - length)
+		return -EFAULT;
 	pthread_mutex_lock(&v->lock);
 	error = pins_get(&v->pins, (uintptr_t)address, length, &held);
 	pins_put(&v->pins, (uintptr_t)address, held);
@@ -525,6 +535,8 @@ VMMC_API int vmmc_unpin(vmmc_t *v, const void *address, size_t length)
 
 	if (error)
 		return error;
+	if ((uintptr_t)address > UINTPTR_MAX - length)
+		return -EFAULT;
 	pthread_mutex_lock(&v->lock);
 	error = pins_drop(&v->pins, (uintptr_t)address, length);
 	pthread_mutex_unlock(&v->lock);

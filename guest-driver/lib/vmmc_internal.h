@@ -20,12 +20,14 @@ struct request {
 	bool used;
 	uint32_t pieces; /* commands not completed */
 	uint32_t import_id;
+	const struct vmmc_imported *import;
 	uint64_t source; /* what has not been posted yet */
 	uint64_t offset;
 	uint64_t left;
 	bool unposted; /* something is (perhaps of no length) */
 	uint32_t flags, immediate;
 	bool accepted; /* result.accepted_ps is set */
+	bool let_go;   /* its import has gone: post nothing more of it */
 	struct vmmc_completion result;
 };
 
@@ -67,6 +69,8 @@ struct vmmc {
 	struct piece *piece;  /* by ring index */
 	struct piece *repeat; /* queue, mask + 1 places */
 	uint32_t repeat_head, repeat_tail;
+	uint32_t senders; /* threads inside vmmc_send() */
+	uint32_t stuck;	  /* those of them that have no request yet */
 
 	struct object *object;
 	uint32_t objects;
@@ -93,6 +97,7 @@ int vmmc_check_owner(const vmmc_t *v);
 int requests_init(vmmc_t *v);
 void requests_free(vmmc_t *v);
 void progress(vmmc_t *v);
+void requests_let_go(vmmc_t *v, const vmmc_import_t *i);
 
 /* Barriers by what they are for. x86 and RISC-V agree with the compiler's. */
 static inline void ring_write_before_doorbell(void)

@@ -39,6 +39,8 @@ struct fake_card {
     std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(1 << 20);
     std::uint64_t cookie = 0;  // of the last export or import
     int import_error = 0;
+    int wait_error = 0;
+    int event_error = -EAGAIN;  // when there is none
     std::vector<card_event> events;
     std::function<void()> on_wait;
     std::vector<prawn_command> seen;
@@ -147,7 +149,7 @@ int card_unimport(card*, std::uint32_t) {
 }
 int card_next_event(card*, struct card_event* e) {
     if (fake->events.empty())
-        return -EAGAIN;
+        return fake->event_error;
     *e = fake->events.front();
     fake->events.erase(fake->events.begin());
     return 0;
@@ -155,7 +157,9 @@ int card_next_event(card*, struct card_event* e) {
 int card_wait(card*, int, std::uint32_t, int, std::uint32_t, std::int64_t) {
     if (fake->on_wait)
         fake->on_wait();
-    return 0;
+    else
+        std::this_thread::yield();
+    return fake->wait_error;
 }
 int card_eventfd(card*, int) {
     return 0;
@@ -317,6 +321,81 @@ TEST_F(vmmc_library, bad_arguments) {
     EXPECT_EQ(vmmc_import(v, 2, "x", 0, nullptr, &i), -ENOENT);
     vmmc_t* other = nullptr;
     EXPECT_EQ(vmmc_open("test", 13, &other), -EINVAL);
+    // What wraps is no memory, and nothing is done for it.
+    const void* end = reinterpret_cast<const void*>(~0ull - PAGE + 1);
+    EXPECT_EQ(vmmc_isend(import, 0, end, 2 * PAGE, 0, 0, &r), -EFAULT);
+    EXPECT_EQ(vmmc_pin(v, end, 2 * PAGE), -EFAULT);
+    EXPECT_EQ(vmmc_unpin(v, end, 2 * PAGE), -EFAULT);
+    EXPECT_EQ(card_state.producer(), 0u);
+    EXPECT_EQ(card_state.pin_calls, 0u);
+}
+
+// An import's number may name another one next time.
+TEST_F(vmmc_library, nothing_goes_out_for_an_import_that_was_let_go) {
+    vmmc_completion c{};
+    vmmc_request_t r = isend(buffer, PAGE);
+    card_state.step(PRAWN_STATUS_NOT_PINNED,
+                    reinterpret_cast<std::uintptr_t>(buffer));
+    EXPECT_EQ(vmmc_unimport(import), 0);
+    EXPECT_EQ(vmmc_test(v, r, &c), 1);
+    EXPECT_EQ(c.error, VMMC_CARD_ERROR(PRAWN_STATUS_BAD_IMPORT));
+    EXPECT_EQ(card_state.producer(), 1u) << "sent again";
+
+    ASSERT_EQ(vmmc_import(v, 2, "there", 0, &tag, &import), 0);
+    card_state.pinned.clear();
+    card_state.pin_limit = 3;
+    EXPECT_EQ(vmmc_unpin(v, buffer, sizeof(buffer)), 0);
+    r = isend(buffer, sizeof(buffer));
+    EXPECT_EQ(card_state.producer(), 2u);
+    vmmc_import_t* other = nullptr;
+    ASSERT_EQ(vmmc_import(v, 2, "other", 0, &tag, &other), 0);
+    EXPECT_EQ(vmmc_unimport(import), 0);
+    card_state.step();
+    EXPECT_EQ(vmmc_test(v, r, &c), 1);
+    EXPECT_EQ(c.error, VMMC_CARD_ERROR(PRAWN_STATUS_BAD_IMPORT));
+    EXPECT_EQ(c.bytes, 3 * PAGE);
+    EXPECT_EQ(card_state.producer(), 2u) << "the rest was sent";
+    // The other one is as good as before.
+    import = other;
+    r = isend(buffer, PAGE);
+    card_state.step();
+    EXPECT_EQ(vmmc_test(v, r, &c), 1);
+    EXPECT_EQ(c.error, 0);
+}
+
+// The driver knows that the card has gone; whoever waits has to hear of it.
+TEST_F(vmmc_library, a_card_that_has_gone_ends_every_wait) {
+    vmmc_notification n{};
+    vmmc_request_t r = 0;
+    card_state.wait_error = -EIO;
+    EXPECT_EQ(vmmc_wait(v, &n, -1), -EIO);
+    while (vmmc_isend(import, 0, buffer, 4, 0, 0, &r) == 0) {
+    }
+    EXPECT_EQ(vmmc_complete(v, r, nullptr, -1), -EIO);
+    EXPECT_EQ(vmmc_send(import, 0, buffer, 4, 0, 0), -EIO);
+    card_state.wait_error = 0;
+    card_state.event_error = -EIO;
+    EXPECT_EQ(vmmc_wait(v, &n, 0), -EIO);
+}
+
+TEST_F(vmmc_library, also_a_wait_that_has_to_post_meanwhile) {
+    vmmc_notification n{};
+    card_state.pin_limit = 3;
+    isend(buffer, sizeof(buffer));  // waits for its pages
+    card_state.wait_error = -EIO;
+    EXPECT_EQ(vmmc_wait(v, &n, -1), -EIO);
+    // While the card lives, the rest is posted without being asked for.
+    card_state.wait_error = 0;
+    unsigned sleeps = 0;
+    card_state.on_wait = [&] {
+        sleeps++;
+        if (!card_state.step())
+            card_state.notify(import_cookie,
+                              PRAWN_NOTIFICATION_TYPE_IMPORT_ERROR, 0, 0);
+    };
+    EXPECT_EQ(vmmc_wait(v, &n, 10000), 1);
+    EXPECT_EQ(card_state.producer(), 3u);
+    EXPECT_EQ(sleeps, 4u);
 }
 
 TEST_F(vmmc_library, card_errors_have_names) {
@@ -414,38 +493,68 @@ TEST_F(vmmc_library, child_may_not_use_it) {
     isend(buffer, 4);  // the parent goes on
 }
 
-TEST_F(vmmc_library, threads_share_an_endpoint) {
-    std::atomic<bool> stop{false};
-    std::thread card([&] {
+// A card of a thread, which completes whatever comes.
+class busy_card
+{
+public:
+    explicit busy_card(fake_card& state) :
+        m_state(state), m_thread([this] { serve(); }) {}
+    ~busy_card() {
+        m_stop = true;
+        m_thread.join();
+    }
+
+private:
+    void serve() {
         // The card sees the doorbell only as the process wrote it.
-        while (!stop) {
+        while (!m_stop) {
             std::uint32_t producer = static_cast<std::uint32_t>(
-                __atomic_load_n(&card_state.doorbell[0], __ATOMIC_ACQUIRE));
-            while (card_state.done != producer) {
-                prawn_completion& e =
-                    card_state.completion[card_state.done % 16];
+                __atomic_load_n(&m_state.doorbell[0], __ATOMIC_ACQUIRE));
+            while (m_state.done != producer) {
+                prawn_completion& e = m_state.completion[m_state.done % 16];
                 e.status = 0;
                 e.bytes = 4;
-                card_state.done++;
-                __atomic_store_n(&e.seq, card_state.done, __ATOMIC_RELEASE);
+                m_state.done++;
+                __atomic_store_n(&e.seq, m_state.done, __ATOMIC_RELEASE);
             }
             std::this_thread::yield();
         }
-    });
-    std::vector<std::thread> users;
-    std::atomic<unsigned> failed{0};
-    for (unsigned t = 0; t < 4; t++)
-        users.emplace_back([&, t] {
-            for (unsigned i = 0; i < 2000; i++)
-                if (vmmc_send(import, t * 8, buffer + t * 8, 4, 0, 0))
-                    failed++;
-        });
-    for (auto& u : users)
-        u.join();
-    stop = true;
-    card.join();
-    EXPECT_EQ(failed, 0u);
-    EXPECT_EQ(card_state.done, 8000u);
+    }
+
+    fake_card& m_state;
+    std::atomic<bool> m_stop{false};
+    std::thread m_thread;
+};
+
+TEST_F(vmmc_library, threads_share_an_endpoint) {
+    // Fewer than the ring has places, and more.
+    for (unsigned threads : {4u, 40u}) {
+        std::atomic<unsigned> failed{0};
+        {
+            busy_card card(card_state);
+            std::vector<std::thread> users;
+            for (unsigned t = 0; t < threads; t++)
+                users.emplace_back([&, t] {
+                    for (unsigned i = 0; i < 2000 / threads; i++)
+                        if (vmmc_send(import, t * 8, buffer + t * 8, 4, 0, 0))
+                            failed++;
+                });
+            for (auto& u : users)
+                u.join();
+        }
+        EXPECT_EQ(failed, 0u) << threads;
+    }
+    EXPECT_EQ(card_state.done, 4000u);
+}
+
+// Requests that are over and nobody ends leave no room, for ever.
+TEST_F(vmmc_library, a_ring_full_of_forgotten_requests_is_said_to_be_so) {
+    vmmc_request_t r = 0;
+    while (vmmc_isend(import, 0, buffer, 4, 0, 0, &r) == 0) {
+    }
+    while (card_state.step()) {
+    }
+    EXPECT_EQ(vmmc_send(import, 0, buffer, 4, 0, 0), -EAGAIN);
 }
 
 }  // namespace
