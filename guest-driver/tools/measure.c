@@ -79,8 +79,8 @@ static unsigned long long number(const char *what, const char *text,
 		if (shift)
 			end++;
 	}
-	if (errno || end == text || *end || *text == '-' ||
-	    v > (max >> shift) || v << shift < min) {
+	if (errno || *end || *text < '0' || *text > '9' || v > (max >> shift) ||
+	    v << shift < min) {
 		snprintf(mend, sizeof(mend), "want a number from %llu to %llu",
 			 min, max);
 		bad_usage(what, text, mend);

@@ -16,6 +16,7 @@
 
 #define WINDOW_BYTES ((size_t)16 << 20)
 #define WINDOW_SLOTS 256
+#define SIZE_LIMIT ((size_t)1 << 28)
 
 static size_t stride_of(size_t size)
 {
@@ -54,6 +55,9 @@ static bool serve(struct session *s)
 		}
 		if (m.op != OP_PREPARE)
 			fail("protocol error: message %u", m.op);
+		if (m.a > SIZE_LIMIT || !m.c || m.c > WINDOW_SLOTS)
+			fail("protocol error: %llu messages of %llu bytes",
+			     (unsigned long long)m.c, (unsigned long long)m.a);
 		stride = stride_of(m.a);
 		data_close(s);
 		data_open(s, stride * m.c);
@@ -182,7 +186,7 @@ int main(int argc, char **argv)
 			.size = 65536,
 			.all_from = 64,
 			.all_to = 1 << 22,
-			.size_max = (size_t)1 << 28,
+			.size_max = SIZE_LIMIT,
 			.iterations = 1000,
 		},
 		.serve = serve,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static unsigned long number(const char *what, const char *text)
 
 	errno = 0;
 	v = strtoul(text, &end, 10);
-	if (errno || end == text || *end || !v || *text == '-') {
+	if (errno || *end || !v || v > INT_MAX || *text < '0' || *text > '9') {
 		fprintf(stderr, "vmmc_stat: %s '%s': want a positive number\n",
 			what, text);
 		exit(2);
@@ -135,6 +136,11 @@ int main(int argc, char **argv)
 	if (optind != argc) {
 		fprintf(stderr, "vmmc_stat: extra argument '%s': try --help\n",
 			argv[optind]);
+		return 2;
+	}
+	if (count && !interval) {
+		fprintf(stderr, "vmmc_stat: --count without --interval: "
+				"try --help\n");
 		return 2;
 	}
 	fd = open_device("vmmc_stat", &device);
