@@ -250,6 +250,87 @@ static void many_times(void)
 	}
 }
 
+/* Closes what it has when told so: by then its release is under way. */
+static pid_t closer(int go)
+{
+	int ready[2];
+	char c = 0;
+	pid_t pid;
+
+	EXPECT_EQ(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		unsigned char *p =
+			mmap(NULL, 8 * RAW_PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char name[32];
+		struct raw r;
+		uint32_t id;
+
+		memset(p, 1, 8 * RAW_PAGE);
+		snprintf(name, sizeof(name), "life.%d", getpid());
+		raw_start(&r, 4);
+		if (raw_pin(&r, p, 4 * RAW_PAGE) ||
+		    raw_export(&r, p + 4 * RAW_PAGE, RAW_PAGE, name, 0, &id))
+			_exit(1);
+		(void)!write(ready[1], &c, 1);
+		(void)!read(go, &c, 1);
+		_exit(0);
+	}
+	close(ready[1]);
+	EXPECT(read(ready[0], &c, 1) == 1, "a process did not begin");
+	close(ready[0]);
+	return pid;
+}
+
+/* Whoever closes at that moment is done before the card is taken apart. */
+static void closed_meanwhile(void (*take)(unsigned round))
+{
+	enum { ROUNDS = 15, CLOSERS = 6 };
+	pid_t pid[CLOSERS];
+	int go[2];
+
+	for (unsigned i = 0; i < ROUNDS && !tap.case_failed; i++) {
+		struct raw r;
+
+		if (!EXPECT_EQ(reopen(&r), 0) || pipe(go))
+			return;
+		raw_close(&r);
+		for (int k = 0; k < CLOSERS; k++)
+			pid[k] = closer(go[0]);
+		(void)!write(go[1], "xxxxxx", CLOSERS);
+		take(i);
+		for (int k = 0; k < CLOSERS; k++)
+			ends_with(pid[k], 0);
+		close(go[0]), close(go[1]);
+	}
+	/* Nothing of it is left to be in the way. */
+	many_times();
+}
+
+static void take_by_unbinding(unsigned round)
+{
+	usleep(round * 300);
+	EXPECT_EQ(unbind(), 0);
+	EXPECT_EQ(bind(), 0);
+}
+
+static void unbound_while_closing(void)
+{
+	closed_meanwhile(take_by_unbinding);
+}
+
+static void take_by_reset(unsigned round)
+{
+	usleep(round * 300);
+	EXPECT_EQ(reset(), 0);
+}
+
+static void reset_while_closing(void)
+{
+	closed_meanwhile(take_by_reset);
+}
+
 /* The module stays while a file is open, even without a device. */
 static void unload_refused(void)
 {
@@ -298,6 +379,8 @@ int main(void)
 	tap_run("removal from the bus in use", taken_out);
 	tap_run("reset in use", reset_in_use);
 	tap_run("unbind and bind, many times", many_times);
+	tap_run("unbind while files are closed", unbound_while_closing);
+	tap_run("reset while files are closed", reset_while_closing);
 	tap_run("unloading is refused while a file is open", unload_refused);
 	tap_run("unload and load", reloaded);
 	return tap_end();
