@@ -131,6 +131,8 @@ struct prawn_dev {
 	DECLARE_HASHTABLE(names, 8);
 	struct xarray exports; /* by IPT entry */
 	struct xarray imports; /* by OPT entry */
+	u32 next_import; /* entries are reused as late as can be */
+	struct xarray importers; /* by node and their OPT entry */
 	struct list_head withdrawals;
 	unsigned int withdrawal_count;
 	struct delayed_work withdraw_work;
@@ -190,6 +192,9 @@ struct prawn_soft_event {
 enum { PRAWN_EFD_COMPLETION, PRAWN_EFD_NOTIFICATION, PRAWN_EFD_EVENT,
        PRAWN_EFDS };
 
+/* What the contexts of one process may have a limited number of. */
+enum { PRAWN_QUOTA_EXPORTS, PRAWN_QUOTA_IMPORTS, PRAWN_QUOTAS };
+
 struct prawn_ctx {
 	struct kref ref;
 	struct prawn_dev *pd;
@@ -217,6 +222,7 @@ struct prawn_ctx {
 	struct list_head exports;
 
 	struct list_head imports; /* rdv_lock */
+	unsigned int held[PRAWN_QUOTAS]; /* rdv_lock */
 
 	wait_queue_head_t wait;
 	spinlock_t event_lock;
@@ -226,8 +232,9 @@ struct prawn_ctx {
 	struct eventfd_ctx *efd[PRAWN_EFDS];
 };
 
+/* A number of another node's names one import, so one of these at most. */
 struct prawn_importer {
-	struct list_head link;
+	struct list_head link; /* prawn_xport.importers */
 	u16 node, epoch;
 	u32 import_id, transaction;
 };
@@ -349,6 +356,7 @@ void prawn_ctx_down(struct prawn_ctx *ctx);
 void prawn_ctx_regions(struct prawn_ctx *ctx, struct prawn_region *region);
 void prawn_ctx_kick(struct prawn_ctx *ctx);
 void prawn_ctx_error(struct prawn_dev *pd, u32 id, u32 status);
+int prawn_quota(struct prawn_ctx *ctx, unsigned int what);
 
 /* prawn_wait.c */
 int prawn_wait(struct prawn_ctx *ctx, struct prawn_wait *arg);

@@ -413,6 +413,7 @@ static void dev_release(struct device *dev)
 	cleanup_srcu_struct(&pd->srcu);
 	xa_destroy(&pd->exports);
 	xa_destroy(&pd->imports);
+	xa_destroy(&pd->importers);
 	pci_dev_put(pd->pdev);
 	kfree(pd);
 }
@@ -446,6 +447,7 @@ struct prawn_dev *prawn_dev_alloc(struct pci_dev *pdev)
 	hash_init(pd->names);
 	xa_init_flags(&pd->exports, XA_FLAGS_ALLOC);
 	xa_init_flags(&pd->imports, XA_FLAGS_ALLOC);
+	xa_init(&pd->importers);
 	INIT_LIST_HEAD(&pd->withdrawals);
 	INIT_DELAYED_WORK(&pd->withdraw_work, prawn_withdraw_work);
 	INIT_DELAYED_WORK(&pd->ping_work, prawn_ping_work);

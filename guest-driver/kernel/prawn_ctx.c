@@ -4,11 +4,23 @@
  * once, by the release of its file, the removal of the device, or a reset.
  */
 
+#include <linux/capability.h>
 #include <linux/io.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "prawn.h"
+
+static unsigned int max_exports = 256;
+module_param(max_exports, uint, 0644);
+MODULE_PARM_DESC(max_exports,
+		 "exports that one process may have (0: all the card has; CAP_SYS_RESOURCE is exempt)");
+
+static unsigned int max_imports = 256;
+module_param(max_imports, uint, 0644);
+MODULE_PARM_DESC(max_imports,
+		 "imports that one process may have (0: all the card has; CAP_SYS_RESOURCE is exempt)");
 
 /* Which of the rings the card writes. */
 static bool card_writes(unsigned int ring)
@@ -251,6 +263,27 @@ void prawn_ctx_regions(struct prawn_ctx *ctx, struct prawn_region *region)
 		else if (i == PRAWN_REGION_DOORBELL)
 			region[i].size = PRAWN_PAGE_SIZE;
 	}
+}
+
+/*
+ * rdv_lock. -EDQUOT if the process, in all its contexts together, has as many
+ * as it may: the tables are the card's, and all processes live on them.
+ */
+int prawn_quota(struct prawn_ctx *ctx, unsigned int what)
+{
+	unsigned int limit = what == PRAWN_QUOTA_EXPORTS ?
+				     READ_ONCE(max_exports) :
+				     READ_ONCE(max_imports);
+	struct prawn_dev *pd = ctx->pd;
+	unsigned int i, sum = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&pd->id_lock, flags);
+	for (i = 0; i < pd->contexts; i++)
+		if (pd->by_id[i] && pd->by_id[i]->mm == ctx->mm)
+			sum += pd->by_id[i]->held[what];
+	spin_unlock_irqrestore(&pd->id_lock, flags);
+	return limit && sum >= limit && !capable(CAP_SYS_RESOURCE) ? -EDQUOT : 0;
 }
 
 /* The card has stopped a context for what its process did. */

@@ -47,14 +47,18 @@ static struct prawn_xport *find_name(struct prawn_dev *pd, const char *name)
 static int reserve(struct prawn_xport *x)
 {
 	struct prawn_dev *pd = x->ctx->pd;
-	int err = -EEXIST;
+	int err;
 
 	mutex_lock(&pd->rdv_lock);
-	if (!find_name(pd, x->name))
+	err = find_name(pd, x->name) ? -EEXIST :
+				       prawn_quota(x->ctx, PRAWN_QUOTA_EXPORTS);
+	if (!err)
 		err = xa_alloc(&pd->exports, &x->id, x,
 			       XA_LIMIT(0, pd->ipt_entries - 1), GFP_KERNEL);
-	if (!err)
+	if (!err) {
 		hash_add(pd->names, &x->name_link, name_key(x->name));
+		x->ctx->held[PRAWN_QUOTA_EXPORTS]++;
+	}
 	mutex_unlock(&pd->rdv_lock);
 	return err == -EBUSY ? -ENOSPC : err;
 }
@@ -90,6 +94,19 @@ static void ipt_clear(struct prawn_xport *x)
 		prawn_kill(x->ctx->pd, "export not withdrawn");
 }
 
+static unsigned long importer_key(u16 node, u32 import_id)
+{
+	return (unsigned long)node * PRAWN_OPT_ENTRIES + import_id;
+}
+
+/* rdv_lock */
+static void importer_drop(struct prawn_dev *pd, struct prawn_importer *imp)
+{
+	xa_erase(&pd->importers, importer_key(imp->node, imp->import_id));
+	list_del(&imp->link);
+	kfree(imp);
+}
+
 /* rdv_lock. Each importer is told until it says that it knows. */
 static void tell_importers(struct prawn_xport *x)
 {
@@ -113,8 +130,7 @@ static void tell_importers(struct prawn_xport *x)
 			list_add_tail(&w->link, &pd->withdrawals);
 			pd->withdrawal_count++;
 		}
-		list_del(&imp->link);
-		kfree(imp);
+		importer_drop(pd, imp);
 	}
 	if (!list_empty(&pd->withdrawals) && !pd->gone)
 		mod_delayed_work(pd->wq, &pd->withdraw_work, 0);
@@ -139,6 +155,7 @@ static void release(struct prawn_xport *x)
 	mutex_lock(&pd->rdv_lock);
 	tell_importers(x);
 	xa_erase(&pd->exports, x->id);
+	x->ctx->held[PRAWN_QUOTA_EXPORTS]--;
 	mutex_unlock(&pd->rdv_lock);
 	mutex_lock(&x->ctx->table_lock);
 	list_del(&x->link);
@@ -302,20 +319,30 @@ static bool allowed(const struct prawn_xport *x, u16 node, u32 uid, u32 gid)
 	       (x->access & PRAWN_ACCESS_GID && x->gid == gid);
 }
 
-/* rdv_lock. An importer asks twice if the answer got lost: one entry. */
+/*
+ * rdv_lock. One entry for each number of the importer's, however often it asks
+ * (an answer may get lost) and whatever else it had under that number (so may
+ * its UNIMPORT): no node can make us remember more than it has numbers.
+ */
 static int remember(struct prawn_xport *x, u16 node, u16 epoch, u32 import_id,
 		    u32 transaction)
 {
-	struct prawn_importer *imp;
+	unsigned long key = importer_key(node, import_id);
+	struct prawn_dev *pd = x->ctx->pd;
+	struct prawn_importer *imp = xa_load(&pd->importers, key);
 
-	list_for_each_entry(imp, &x->importers, link)
-		if (imp->node == node && imp->import_id == import_id)
-			goto found;
-	imp = kmalloc(sizeof(*imp), GFP_KERNEL);
-	if (!imp)
-		return ENOMEM;
-	list_add_tail(&imp->link, &x->importers);
-found:
+	if (imp) {
+		list_move_tail(&imp->link, &x->importers);
+	} else {
+		imp = kmalloc(sizeof(*imp), GFP_KERNEL);
+		if (!imp)
+			return ENOMEM;
+		if (xa_err(xa_store(&pd->importers, key, imp, GFP_KERNEL))) {
+			kfree(imp);
+			return ENOMEM;
+		}
+		list_add_tail(&imp->link, &x->importers);
+	}
 	imp->node = node;
 	imp->epoch = epoch;
 	imp->import_id = import_id;
@@ -368,21 +395,14 @@ void prawn_export_request(struct prawn_dev *pd, u16 node, u16 epoch,
 void prawn_export_released(struct prawn_dev *pd, u16 node,
 			   const struct prawn_mgmt_header *msg)
 {
-	struct prawn_importer *imp, *next;
-	struct prawn_xport *x;
+	u32 import_id = le32_to_cpu(msg->import_id);
+	struct prawn_importer *imp = NULL;
 
 	mutex_lock(&pd->rdv_lock);
-	x = xa_load(&pd->exports, le32_to_cpu(msg->export_id));
-	if (x) {
-		list_for_each_entry_safe(imp, next, &x->importers, link) {
-			if (imp->node != node ||
-			    imp->import_id != le32_to_cpu(msg->import_id) ||
-			    imp->transaction != le32_to_cpu(msg->transaction))
-				continue;
-			list_del(&imp->link);
-			kfree(imp);
-		}
-	}
+	if (import_id < PRAWN_OPT_ENTRIES)
+		imp = xa_load(&pd->importers, importer_key(node, import_id));
+	if (imp && imp->transaction == le32_to_cpu(msg->transaction))
+		importer_drop(pd, imp);
 	mutex_unlock(&pd->rdv_lock);
 }
 
@@ -410,19 +430,14 @@ void prawn_export_acked(struct prawn_dev *pd, u16 node,
 /* rdv_lock. Importers of an earlier life of a node are no more. */
 void prawn_exports_peer(struct prawn_dev *pd, u16 node, u16 epoch, bool up)
 {
-	struct prawn_importer *imp, *next;
 	struct withdrawal *w, *wnext;
-	struct prawn_xport *x;
+	struct prawn_importer *imp;
 	unsigned long i;
 
-	xa_for_each(&pd->exports, i, x) {
-		list_for_each_entry_safe(imp, next, &x->importers, link) {
-			if (imp->node == node && !(up && imp->epoch == epoch)) {
-				list_del(&imp->link);
-				kfree(imp);
-			}
-		}
-	}
+	xa_for_each_range(&pd->importers, i, imp, importer_key(node, 0),
+			  importer_key(node, PRAWN_OPT_ENTRIES - 1))
+		if (!(up && imp->epoch == epoch))
+			importer_drop(pd, imp);
 	list_for_each_entry_safe(w, wnext, &pd->withdrawals, link)
 		if (w->node == node && !(up && w->epoch == epoch))
 			forget(pd, w);

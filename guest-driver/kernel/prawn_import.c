@@ -63,11 +63,17 @@ static struct prawn_mport *create(struct prawn_ctx *ctx,
 	m->cookie = arg->cookie;
 	INIT_LIST_HEAD(&m->event.link);
 	mutex_lock(&pd->rdv_lock);
-	err = xa_alloc(&pd->imports, &m->id, m,
-		       XA_LIMIT(0, pd->opt_entries - 1), GFP_KERNEL);
-	if (!err) {
+	err = prawn_quota(ctx, PRAWN_QUOTA_IMPORTS);
+	/* Late reuse: a command of an import that has gone names nothing. */
+	if (!err)
+		err = xa_alloc_cyclic(&pd->imports, &m->id, m,
+				      XA_LIMIT(0, pd->opt_entries - 1),
+				      &pd->next_import, GFP_KERNEL);
+	if (err >= 0) {
+		err = 0; /* 1: the numbers have wrapped */
 		m->transaction = ++pd->transaction;
 		list_add_tail(&m->link, &ctx->imports);
+		ctx->held[PRAWN_QUOTA_IMPORTS]++;
 	}
 	mutex_unlock(&pd->rdv_lock);
 	if (err) {
@@ -81,6 +87,7 @@ static struct prawn_mport *create(struct prawn_ctx *ctx,
 static void destroy(struct prawn_mport *m)
 {
 	xa_erase(&m->ctx->pd->imports, m->id);
+	m->ctx->held[PRAWN_QUOTA_IMPORTS]--;
 	list_del(&m->link);
 	prawn_event_drop(m->ctx, &m->event);
 	kfree(m);

@@ -49,7 +49,7 @@ static bool documented(int error)
 		0,	EPERM,	   ENODEV,    EIO,    EFAULT,
 		EINVAL, EINTR,	   ENOTCONN,  ENOMEM, EALREADY,
 		ENOSPC, EEXIST,	   ENOENT,    EACCES, EOPNOTSUPP,
-		EAGAIN, ETIMEDOUT, EHOSTDOWN, EBADF,
+		EAGAIN, ETIMEDOUT, EHOSTDOWN, EBADF,  EDQUOT,
 	};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++)

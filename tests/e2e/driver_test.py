@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-ALONE = "driver_uapi driver_space driver_wait driver_stress driver_life".split()
+ALONE = """driver_uapi driver_space driver_wait driver_quota driver_stress
+driver_life""".split()
 TOGETHER = ["driver_peer"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 

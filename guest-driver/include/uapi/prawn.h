@@ -24,6 +24,8 @@
  *   EINTR    a signal came; nothing was done unless the call says otherwise
  *   ENOTCONN before SETUP (all but QUERY and COUNTER)
  *   ENOMEM   no memory
+ *   EPROTO   the card, or the driver of another node, gave an answer that this
+ *            driver does not understand
  */
 
 #ifndef PRAWN_UAPI_PRAWN_H
@@ -161,6 +163,8 @@ struct prawn_unpin {
  * it stays with the process that exported.
  *   EEXIST     the name is taken on this node
  *   ENOSPC     no entry left on the card
+ *   EDQUOT     this process has as many exports as it may (module parameter
+ *              max_exports; a process with CAP_SYS_RESOURCE has no limit)
  *   ENOMEM, EFAULT, EOPNOTSUPP, EAGAIN   as for PIN with PRAWN_PIN_WRITE
  */
 struct prawn_export {
@@ -194,6 +198,8 @@ struct prawn_unexport {
  *   ETIMEDOUT  the node does not answer
  *   EHOSTDOWN  the node has been declared dead, or no driver runs there
  *   ENOSPC     no entry left on the card
+ *   EDQUOT     this process has as many imports, those that it is waiting for
+ *              included, as it may (module parameter max_imports)
  */
 struct prawn_import {
 	__u32 node;
