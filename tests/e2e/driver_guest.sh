@@ -5,7 +5,7 @@
 #
 # usage: driver_guest.sh PROGRAM...
 status=0
-cp /host/driver_* /tmp/ || exit 1
+cp /host/driver_* /host/*.ko /tmp/ || exit 1
 cd /tmp || exit 1
 for program; do
     echo "# $(hostname): run $program"
@@ -30,7 +30,7 @@ if grep -q '^status 0x[0-9a-f]*[13579bdf][0-9a-f]$' \
     echo "# FAILED: the checker saw a DMA outside of the grants"
     status=1
 fi
-if dmesg | grep -E 'BUG|WARNING|Oops|hung|prawn.*(given up|refused)'; then
+if dmesg | grep -E 'BUG|WARNING|Oops|hung|prawn.*(given up|command .* refused)'; then
     echo "# FAILED: the kernel complained"
     dmesg | tail -n 40
     status=1
