@@ -20,8 +20,13 @@ int raw_ioctl(int fd, unsigned long request, void *argument)
 
 int raw_open(struct raw *r)
 {
+	return raw_open_at(r, RAW_DEVICE);
+}
+
+int raw_open_at(struct raw *r, const char *device)
+{
 	memset(r, 0, sizeof(*r));
-	r->fd = open(RAW_DEVICE, O_RDWR | O_CLOEXEC);
+	r->fd = open(device, O_RDWR | O_CLOEXEC);
 	if (r->fd < 0)
 		return -errno;
 	return raw_ioctl(r->fd, PRAWN_IOC_QUERY, &r->query);

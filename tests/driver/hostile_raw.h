@@ -37,6 +37,7 @@ int raw_ioctl(int fd, unsigned long request, void *argument);
 
 /* Opens the device; raw_setup() makes it a context and maps all of it. */
 int raw_open(struct raw *r);
+int raw_open_at(struct raw *r, const char *device);
 int raw_setup(struct raw *r, unsigned ring_log2);
 void raw_unmap(struct raw *r);
 void raw_close(struct raw *r);
