@@ -96,6 +96,37 @@ as_root() {
     fi
 }
 
+update_lists() {
+    as_root apt-get -q update ||
+        die 3 "apt-get could not update its lists (its message is above):" \
+            "may you use sudo, is there a network?"
+}
+
+# What root has made for somebody else's tree belongs to that somebody, or
+# nothing but root could go on with it.
+give_to_owner() {
+    local owner
+    owner=$(stat -c %u:%g "$ROOT")
+    ((EUID != 0)) || [[ $owner == 0:* ]] || chown -Rh "$owner" "$ROOT/build"
+}
+
+take_lock() { # one of us at a time sets up or builds in this tree
+    local path
+    mkdir -p "$ROOT/build" 2>/dev/null ||
+        die 3 "$ROOT/build cannot be made: is the disk full, is this" \
+            "tree yours ($(id -un))?"
+    for path in "$ROOT/build" "$ROOT/build/.lock" "$OUT" "$CONF"; do
+        [[ ! -e $path || -w $path ]] ||
+            die 3 "$path is $(stat -c %U "$path")'s, and $(id -un) may not" \
+                "write there: run 'sudo chown -R $(id -un) $ROOT/build'"
+    done
+    exec 9>"$ROOT/build/.lock"
+    if ! flock -n 9; then
+        say "waiting for another ./prawn that sets up or builds here"
+        flock 9
+    fi
+}
+
 installed() { # the packages of "$@" that are installed, one a line
     # it fails when it has not heard of one, which is no failure here
     { dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null ||
@@ -161,7 +192,7 @@ install_packages() {
     for package in "$@"; do
         known_to_apt "$package" && continue
         say "apt does not know $package: updating its lists"
-        as_root apt-get -q update
+        update_lists
         break
     done
     export DEBIAN_FRONTEND=noninteractive
@@ -169,7 +200,7 @@ install_packages() {
         apt-get "${options[@]}" install "$@"; then
         # Lists older than the mirror name files that are gone.
         say "that failed: updating apt's lists and trying once more"
-        as_root apt-get -q update
+        update_lists
         as_root env DEBIAN_FRONTEND=noninteractive \
             apt-get "${options[@]}" install "$@" ||
             die 3 "apt-get could not install: $* (its message is above)"
@@ -216,7 +247,7 @@ fetch_busybox() { # into build/busybox, without installing it
     local part=$ROOT/build/busybox.part.$$
     rm -rf "$ROOT"/build/busybox.part.*
     mkdir -p "$part"
-    known_to_apt busybox-static || as_root apt-get -q update
+    known_to_apt busybox-static || update_lists
     # apt's own download user may not write here, which it only warns of
     (cd "$part" && run apt-get -q download busybox-static 2>/dev/null &&
         run dpkg-deb -x busybox-static_*.deb .) ||
@@ -313,13 +344,12 @@ setup() { # setup [dry]
     find_busybox >/dev/null || fetch_busybox
     [[ -n $qemu ]] || {
         extract_qemu
-        qemu=$(find_qemu)
+        qemu=$(find_qemu) || die 3 "the QEMU in $QEMU_DIR does not run"
     }
-    mkdir -p "$ROOT/build"
-    printf '%s\n' "stamp=$(stamp)" "kernel=$kernel" \
+    { printf '%s\n' "stamp=$(stamp)" "kernel=$kernel" \
         "busybox=$(find_busybox)" \
-        "qemu_kind=${qemu%% *}" "qemu=${qemu#* }" >"$CONF.part"
-    mv "$CONF.part" "$CONF"
+        "qemu_kind=${qemu%% *}" "qemu=${qemu#* }" >"$CONF.part" &&
+        mv "$CONF.part" "$CONF"; } || die 3 "$CONF cannot be written"
 }
 
 ensure_setup() {
@@ -367,26 +397,22 @@ build() { # build TARGET...
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
     # What ccache wants before it caches anything with a precompiled header.
     export CCACHE_SLOPPINESS=pch_defines,time_macros
-    mkdir -p "$OUT"
-    cd "$ROOT"
+    mkdir -p "$OUT" || die 3 "$OUT cannot be made (the reason is above)"
+    # We stay where we are: the user's paths are relative to that.
     local kdir jobs=()
     kdir=/lib/modules/$(conf_value kernel)/build
-    if [[ ! -e $OUT/build.ninja || CMakePresets.json -nt $OUT/build.ninja ]] ||
+    if [[ ! -e $OUT/build.ninja ||
+        $ROOT/CMakePresets.json -nt $OUT/build.ninja ]] ||
         ! grep -qxF "PRAWN_KDIR:PATH=$kdir" "$OUT/CMakeCache.txt"; then
-        quietly configure "$OUT/configure.log" \
+        quietly configure "$OUT/configure.log" env -C "$ROOT" \
             cmake --preset "$PRESET" -DPRAWN_KDIR:PATH="$kdir"
     fi
     [[ -z ${PRAWN_JOBS:-} ]] || jobs=(-j "$PRAWN_JOBS")
     quietly build "$OUT/build.log" ninja -C "$OUT" "${jobs[@]}" "$@"
 }
 
-prepare() { # set-up and build, one of us at a time in this tree
-    mkdir -p "$ROOT/build"
-    exec 9>"$ROOT/build/.lock"
-    if ! flock -n 9; then
-        say "waiting for another ./prawn that sets up or builds here"
-        flock 9
-    fi
+prepare() { # set-up and build
+    take_lock
     ensure_setup
     build "$@"
     exec 9>&-
@@ -407,15 +433,14 @@ cmd_setup() {
         setup dry
         return
     fi
-    mkdir -p "$ROOT/build"
-    exec 9>"$ROOT/build/.lock"
-    flock 9
+    take_lock
     if setup_is_current; then
         say "set-up is complete: kernel $(conf_value kernel)," \
             "QEMU $(conf_value qemu)"
     else
         ensure_setup
     fi
+    give_to_owner
 }
 
 cmd_test() {

@@ -15,3 +15,7 @@ if(TARGET prawn_launch)
       $<TARGET_FILE:prawn-launch> ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   set_tests_properties(unit/launcher_cli PROPERTIES LABELS unit TIMEOUT 60)
 endif()
+add_test(NAME unit/launcher_script
+         COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/unit/launcher_script_test.py
+                 ${CMAKE_SOURCE_DIR})
+set_tests_properties(unit/launcher_script PROPERTIES LABELS unit TIMEOUT 120)
