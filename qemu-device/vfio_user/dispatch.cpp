@@ -52,7 +52,8 @@ void endpoint::handle(message& msg) {
         error = EINVAL;
     else if (msg.fds_lost)
         error = EMFILE;
-    else if (msg.fds.size() > allowed_fds(msg.header.command))
+    else if (msg.fds_too_many ||
+             msg.fds.size() > allowed_fds(msg.header.command))
         error = EINVAL;
     else
         error = handle_command(msg);
@@ -63,7 +64,7 @@ void endpoint::handle(message& msg) {
 
 void endpoint::handle_reply(const message& msg) {
     auto answer = dma_messages::answer::UNKNOWN;
-    if (msg.fds.empty() && !msg.fds_lost) {
+    if (msg.fds.empty() && !msg.fds_lost && !msg.fds_too_many) {
         const std::lock_guard<std::mutex> hold(m_lock);
         answer = m_dma.on_reply(msg.header, msg.payload, msg.size);
     }
@@ -214,6 +215,12 @@ int endpoint::on_dma_map(message& msg) {
     }
     if (m_maps.size() >= m_agreed.max_dma_maps)
         return ENOSPC;
+    if (!msg.fds.empty()) {
+        const std::uint64_t mapped = mapped_bytes();
+        if (mapped > m_options.max_dma_bytes ||
+            map.size > m_options.max_dma_bytes - mapped)
+            return ENOSPC;
+    }
 
     int error = 0;
     auto region = memory_region::create(
@@ -226,6 +233,22 @@ int endpoint::on_dma_map(message& msg) {
     m_device.dma_map(std::move(region));
     send_reply(msg.header, nullptr, 0);
     return 0;
+}
+
+// Together with what waits for the device to let go of it.
+std::uint64_t endpoint::mapped_bytes() {
+    std::uint64_t bytes = 0;
+    const auto add = [&](const memory_region& region) {
+        bytes += region.message_only() ? 0 : region.size();
+    };
+    for (const auto& map : m_maps)
+        add(*map.second);
+    const std::lock_guard<std::mutex> hold(m_lock);
+    for (const slot& s : m_slots) {
+        for (const auto& region : s.regions)
+            add(*region);
+    }
+    return bytes;
 }
 
 int endpoint::on_dma_unmap(const message& msg) {

@@ -45,8 +45,7 @@ void dma_messages::start(operation op) {
         return;
     }
     if (m_active.size() + m_waiting.size() >= MAX_ACTIVE) {
-        op.error = EBUSY;
-        m_finished.push_back(std::move(op));
+        refuse(std::move(op), EBUSY);
         return;
     }
     if (m_layout != dma_layout::DETECT) {
@@ -58,13 +57,16 @@ void dma_messages::start(operation op) {
         send_probe();
 }
 
-void dma_messages::launch(operation op) {
-    if (send_piece(op)) {
-        m_active.emplace(m_next_id, std::move(op));
-        return;
-    }
-    op.error = EBUSY;
+void dma_messages::refuse(operation op, int error) {
+    op.error = error;
     m_finished.push_back(std::move(op));
+}
+
+void dma_messages::launch(operation op) {
+    if (send_piece(op))
+        m_active.emplace(m_next_id, std::move(op));
+    else
+        refuse(std::move(op), EBUSY);
 }
 
 void dma_messages::launch_waiting() {

@@ -51,6 +51,8 @@ public:
     void begin(std::uint32_t max_transfer);
 
     void start(operation op);
+    /// Ends before it has begun.
+    void refuse(operation op, int error);
 
     enum class answer { TAKEN, UNKNOWN, MALFORMED };
 

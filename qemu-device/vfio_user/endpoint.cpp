@@ -101,6 +101,7 @@ void endpoint::attach(unique_fd socket) {
         m_socket = std::move(socket);
     }
     m_state = state::CONNECTED;
+    m_version_deadline = clock::now() + m_options.version_timeout;
     m_connections++;
 }
 
@@ -209,12 +210,16 @@ void endpoint::service(clock::time_point now) {
         m_maps.clear();
         m_state = state::FREE;
     }
+    if (m_state == state::CONNECTED && m_version_deadline <= now)
+        violation("no version negotiated in time");
     report_dma();
     process();
     report_dma();
 }
 
 endpoint::clock::time_point endpoint::next_deadline() {
+    if (m_state == state::CONNECTED)
+        return m_version_deadline;  // and so no DMA messages
     const std::lock_guard<std::mutex> hold(m_lock);
     return m_dma.next_deadline();
 }
@@ -236,7 +241,11 @@ bool endpoint::start_dma(dma_messages::operation op) {
         const std::lock_guard<std::mutex> hold(m_lock);
         if (!m_connected)
             return false;
-        m_dma.start(std::move(op));
+        // A client that does not read must not make us keep it all.
+        if (m_backlog_bytes > m_options.max_send_backlog)
+            m_dma.refuse(std::move(op), EBUSY);
+        else
+            m_dma.start(std::move(op));
     }
     // The protocol thread has a new deadline, or a result to report.
     m_loop.wake();

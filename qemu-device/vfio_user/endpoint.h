@@ -61,7 +61,11 @@ public:
     // Protocol thread, or the borrower (server.h). -------------------------
     /// No client, and the device has let go of the last one.
     bool is_free() const { return m_state == state::FREE; }
-    bool is_draining() const { return m_state == state::DRAINING; }
+    /// It will soon be known whether the card is free or taken: the next
+    /// client is to wait for that.
+    bool holds_up_next() const {
+        return m_state == state::DRAINING || m_state == state::CONNECTED;
+    }
     int socket() const { return m_socket.get(); }
     bool wants_input() const { return m_socket && !m_paused; }
     bool wants_output() const { return m_backlog_bytes != 0; }
@@ -151,6 +155,7 @@ private:
     int on_dma_unmap(const message& msg);
     int on_reset(const message& msg);
     void reset_function(reply_token token);
+    std::uint64_t mapped_bytes();
 
     // region_access.cpp
     int on_region_read(const message& msg);
@@ -183,6 +188,7 @@ private:
     capabilities m_agreed;
     std::map<std::uint64_t, std::shared_ptr<memory_region>> m_maps;
     bool m_bus_master = false;
+    clock::time_point m_version_deadline;  ///< while CONNECTED
     log_limiter m_limiter;
 
     // Shared; m_socket changes on the protocol thread only, with the lock.

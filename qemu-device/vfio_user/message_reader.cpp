@@ -89,9 +89,7 @@ message_reader::received message_reader::receive(int socket) {
     m_end += static_cast<std::size_t>(n);
 
     if (msg.msg_controllen != 0 || (msg.msg_flags & MSG_CTRUNC) != 0) {
-        batch b;
-        b.end = m_end;
-        b.lost = (msg.msg_flags & MSG_CTRUNC) != 0;
+        batch b{m_end, {}, (msg.msg_flags & MSG_CTRUNC) != 0, false};
         for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr;
              c = CMSG_NXTHDR(&msg, c)) {
             if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -104,9 +102,37 @@ message_reader::received message_reader::receive(int socket) {
             }
         }
         if (!b.fds.empty() || b.lost)
-            m_batches.push_back(std::move(b));
+            keep(std::move(b));
     }
     return n == 0 ? received::END : received::DATA;
+}
+
+// A message may come in a thousand pieces, each with descriptors: what it has
+// no use for is closed at once, or one client could take all there are.
+void message_reader::keep(batch b) {
+    // Whole messages have been taken: what is there already is of the one
+    // that has begun, unless that has ended by now.
+    protocol::header header{};
+    const std::size_t begun = m_end - m_begin;
+    if (begun >= sizeof(header))
+        std::memcpy(&header, m_buffer.get() + m_begin, sizeof(header));
+    const bool ended = begun >= sizeof(header) && begun > header.size;
+    const bool more = !m_batches.empty() && !ended;
+    const std::size_t before = more ? m_batches.back().fds.size() : 0;
+    if (before + b.fds.size() > protocol::OFFERED_MAX_FDS) {
+        b.fds.clear();
+        b.too_many = true;
+    }
+    if (!more) {
+        m_batches.push_back(std::move(b));
+        return;
+    }
+    batch& same = m_batches.back();
+    same.end = b.end;
+    same.lost = same.lost || b.lost;
+    same.too_many = same.too_many || b.too_many;
+    for (unique_fd& fd : b.fds)
+        same.fds.push_back(std::move(fd));
 }
 
 message_reader::parsed message_reader::next(message& out) {
@@ -124,6 +150,7 @@ message_reader::parsed message_reader::next(message& out) {
     out.size = out.header.size - sizeof(protocol::header);
     out.fds.clear();
     out.fds_lost = false;
+    out.fds_too_many = false;
     m_begin += out.header.size;
     if (!m_batches.empty())
         take_fds(m_begin, out);
@@ -139,6 +166,7 @@ void message_reader::take_fds(std::size_t message_end, message& out) {
     auto b = m_batches.begin();
     for (; b != m_batches.end() && b->end <= message_end; ++b) {
         out.fds_lost = out.fds_lost || b->lost;
+        out.fds_too_many = out.fds_too_many || b->too_many;
         for (unique_fd& fd : b->fds)
             out.fds.push_back(std::move(fd));
     }

@@ -24,7 +24,8 @@ struct message {
     const std::uint8_t* payload = nullptr;
     std::size_t size = 0;  ///< of the payload
     std::vector<unique_fd> fds;
-    bool fds_lost = false;  ///< the kernel could not deliver all of them
+    bool fds_lost = false;      ///< the kernel could not deliver all of them
+    bool fds_too_many = false;  ///< more than any message may have: closed
 };
 
 class message_reader
@@ -52,9 +53,11 @@ private:
         std::size_t end;  ///< offset after the bytes it came with
         std::vector<unique_fd> fds;
         bool lost;
+        bool too_many;
     };
 
     void make_room();
+    void keep(batch b);
     void take_fds(std::size_t message_end, message& out);
 
     std::uint32_t m_max_message_size;

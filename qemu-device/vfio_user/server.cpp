@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "qemu-device/vfio_user/endpoint.h"
+#include "qemu-device/vfio_user/log_limiter.h"
 
 namespace prawn {
 namespace vfio_user {
@@ -162,7 +163,9 @@ public:
     }
 
     void watch_unmask(std::size_t index, int fd, bool start) override {
-        control(start ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, EPOLLIN,
+        // By edge: one that stays readable whatever is read from it must not
+        // keep this thread busy.
+        control(start ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, EPOLLIN | EPOLLET,
                 key(source::UNMASK, index));
     }
 
@@ -250,7 +253,7 @@ private:
         port& p = *m_ports[index];
         const endpoint& end = *p.end;
         const bool listening =
-            !end.is_draining() && p.accept_again == clock::time_point{};
+            !end.holds_up_next() && p.accept_again == clock::time_point{};
         if (listening != p.listening) {
             control(listening ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p.listener.get(),
                     EPOLLIN, key(source::LISTEN, index));
@@ -275,15 +278,19 @@ private:
         // whichever of the two events came first.
         p.end->finish_if_gone();
         update(index);  // or a new socket with the old number goes unseen
-        if (p.end->is_draining())
+        if (p.end->holds_up_next())
             return;  // the next one waits in the socket's queue
         unique_fd client(::accept4(p.listener.get(), nullptr, nullptr,
                                    SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!client) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
                 errno == ENOMEM) {
-                spdlog::error("vfio-user {}: cannot accept: {}", p.path,
-                              std::strerror(errno));
+                const int error = errno;
+                std::uint64_t suppressed = 0;
+                if (m_limiter.allow(suppressed)) {
+                    spdlog::error("vfio-user {}: cannot accept: {}", p.path,
+                                  std::strerror(error));
+                }
                 p.accept_again = clock::now() + ACCEPT_PAUSE;
             }
             return;
@@ -372,6 +379,7 @@ private:
     unique_fd m_epoll;
     unique_fd m_wake;
     std::vector<std::unique_ptr<port>> m_ports;
+    log_limiter m_limiter;
     std::atomic<bool> m_stopped{false};
     std::thread m_thread;
 };

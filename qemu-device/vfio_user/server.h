@@ -35,9 +35,15 @@ struct server_options {
     std::uint32_t max_data_xfer_size = 1u << 20;
     /// DMA windows of one client at a time.
     unsigned max_dma_maps = 4096;
+    /// Bytes of memory that one client may have mapped here: all clients live
+    /// in one address space.
+    std::uint64_t max_dma_bytes = std::uint64_t{1} << 40;
     /// Bytes of messages that may wait for a client that does not read. Above
     /// it nothing more is read from that client until it has caught up.
     std::size_t max_send_backlog = 1u << 20;
+    /// A client that has not negotiated the version this long after it has
+    /// connected is thrown out. Until then the next one waits.
+    std::chrono::milliseconds version_timeout{10000};
     /// A DMA message that is not answered in this time fails with ETIMEDOUT.
     std::chrono::milliseconds dma_timeout{5000};
     dma_layout dma_messages = dma_layout::DETECT;

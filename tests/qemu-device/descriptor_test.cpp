@@ -171,6 +171,45 @@ TEST_F(descriptor_test, belong_to_their_message_however_it_is_cut) {
     }
 }
 
+// Else one client takes all that this process may have, and no other can
+// connect or map.
+TEST_F(descriptor_test, are_not_hoarded_by_a_message_in_pieces) {
+    client c = connect();
+    const unique_fd event = make_eventfd();
+    const std::size_t before = settled(c);
+    const std::vector<int> some(16, event.get());
+    c.send_raw(to_bytes(header{1, DEVICE_SET_IRQS, 16 + 20 + 60, 0, 0}));
+    c.send_raw(to_bytes(irq_set{20, 0x24, IRQ_MSIX, 0, 16}));
+    for (int i = 0; i < 59; i++)
+        c.send_raw(bytes(1, 0), some);
+    client other = connect(1);
+    other.device_info();
+    // Both ends of the other connection are in this process.
+    EXPECT_LE(open_descriptors(), before + 16 + 2);
+    c.send_raw(bytes(1, 0), some);
+    const auto m = c.receive();
+    ASSERT_TRUE(m);
+    EXPECT_EQ(m->error(), EINVAL);
+    EXPECT_EQ(settled(c), before + 2);
+}
+
+// The limit is for one message, not for what happens to arrive with it.
+TEST_F(descriptor_test, of_two_messages_one_of_them_in_pieces) {
+    client c = connect();
+    const unique_fd event = make_eventfd();
+    const std::vector<int> ten(10, event.get());
+    const bytes set = to_bytes(irq_set{20, 0x24, IRQ_MSIX, 0, 10});
+    bytes all = to_bytes(header{1, DEVICE_SET_IRQS, 16 + 20, 0, 0});
+    all.insert(all.end(), set.begin(), set.end());
+    for (int i = 0; i < 100; i++) {
+        c.send_raw(all.data(), 20, ten);
+        c.send_raw(all.data() + 20, all.size() - 20);
+        c.send_raw(all, ten);
+        EXPECT_EQ(c.receive()->error(), 0);
+        EXPECT_EQ(c.receive()->error(), 0);
+    }
+}
+
 TEST_F(descriptor_test, end_in_mid_message) {
     const unique_fd fd = make_memory(4096);
     const bytes head = to_bytes(header{1, DMA_MAP, 48, 0, 0});

@@ -123,7 +123,9 @@ TEST_F(dma_map_test, longer_than_the_file) {
     EXPECT_EQ(c.dma_map(0, 4096, fd.get(), 8192), EINVAL);
     EXPECT_EQ(c.dma_map(0, 8192, fd.get(), 4096), EINVAL);
     EXPECT_EQ(c.dma_map(0, 4096, fd.get(), std::uint64_t{1} << 63), EINVAL);
-    EXPECT_EQ(c.dma_map(0, std::uint64_t{1} << 62, fd.get()), EINVAL);
+    EXPECT_EQ(c.dma_map(0, std::uint64_t{1} << 39, fd.get()), EINVAL);
+    EXPECT_EQ(c.dma_map(0, std::uint64_t{1} << 62, fd.get()), ENOSPC)
+        << "longer than all that one client may map";
     EXPECT_EQ(c.dma_map(0, 8192, fd.get()), 0);
 }
 
@@ -193,6 +195,33 @@ TEST_F(dma_map_test, unmap_of_everything) {
     EXPECT_EQ(m_device[0]->waiting_regions(), 0u);
     EXPECT_EQ(c.dma_unmap(0, 0, DMA_UNMAP_FLAG_ALL), 0) << "nothing is fine";
     EXPECT_EQ(c.dma_map(0, 0x1000, fd.get()), 0);
+}
+
+class dma_bytes_test : public dma_map_test
+{
+protected:
+    void configure(server_options& options) override {
+        options.max_dma_bytes = 2 * MEMORY;
+    }
+};
+
+// All cards share the address space of this process.
+TEST_F(dma_bytes_test, one_client_gets_its_share_of_address_space) {
+    client c = connect();
+    const unique_fd fd = make_memory(4 * MEMORY);
+    EXPECT_EQ(c.dma_map(0, 3 * MEMORY, fd.get()), ENOSPC);
+    EXPECT_EQ(c.dma_map(0, MEMORY, fd.get()), 0);
+    EXPECT_EQ(c.dma_map(MEMORY, MEMORY, fd.get()), 0);
+    EXPECT_EQ(c.dma_map(2 * MEMORY, 4096, fd.get()), ENOSPC);
+    EXPECT_EQ(c.dma_map(2 * MEMORY, 1024 * MEMORY), 0) << "takes none";
+    m_device[0]->hold(true);
+    const protocol::dma_unmap unmap{24, 0, 0, MEMORY};
+    c.send(DMA_UNMAP, to_bytes(unmap));
+    EXPECT_EQ(c.dma_map(0, MEMORY, fd.get()), ENOSPC) << "still mapped here";
+    m_device[0]->hold(false);
+    EXPECT_EQ(c.receive()->error(), 0);
+    EXPECT_EQ(c.dma_map(0, MEMORY, fd.get()), 0);
+    EXPECT_EQ(connect(1).dma_map(0, 2 * MEMORY, fd.get()), 0);
 }
 
 TEST_F(dma_map_test, unmap_waits_for_the_device) {

@@ -268,6 +268,27 @@ TEST_F(dma_message_test, probe_that_is_never_answered) {
     EXPECT_EQ(c.read(0, 0, 4), 0u);
 }
 
+TEST_F(dma_message_test, a_client_that_reads_nothing_is_not_written_for) {
+    client c = connect();
+    result r;
+    ASSERT_TRUE(read(r, BASE, 8));
+    ASSERT_TRUE(c.serve_dma(m_guest, BASE));  // the probe
+    ASSERT_TRUE(c.serve_dma(m_guest, BASE));
+    ASSERT_EQ(r.wait(), 0);
+    // Each of these would be kept until somebody takes it.
+    const bytes data(65536, 1);
+    std::vector<result> all(100);
+    for (result& one : all)
+        ASSERT_TRUE(write(one, BASE, data));
+    int refused = 0;
+    for (result& one : all) {
+        const int error = one.wait();
+        EXPECT_TRUE(error == EBUSY || error == ETIMEDOUT) << error;
+        refused += error == EBUSY ? 1 : 0;
+    }
+    EXPECT_GT(refused, 50);
+}
+
 TEST_F(dma_message_test, ends_with_the_client) {
     result early;
     EXPECT_FALSE(read(early, BASE, 8)) << "nobody there";

@@ -298,6 +298,80 @@ TEST_F(lifecycle_test, idle_uses_no_cpu) {
     EXPECT_LT(switches() - switches_before, 30) << "something polls";
 }
 
+class version_timeout_test : public lifecycle_test
+{
+protected:
+    void configure(server_options& options) override {
+        options.version_timeout = std::chrono::milliseconds(300);
+    }
+};
+
+TEST_F(version_timeout_test, a_silent_client_does_not_keep_the_card) {
+    client silent(path(0));
+    client next(path(0));
+    next.send(VERSION, to_bytes(version{0, 0}));
+    EXPECT_TRUE(next.is_silent(50)) << "it waits, and is not turned away";
+    const auto m = next.receive();
+    ASSERT_TRUE(m);
+    EXPECT_EQ(m->error(), 0);
+    EXPECT_TRUE(silent.is_closed());
+    EXPECT_EQ(warnings("no version negotiated in time"), 1u);
+    EXPECT_EQ(m_server->counters(0).violations, 1u);
+    EXPECT_EQ(m_server->counters(0).refused, 0u);
+    // Whoever has negotiated may be silent for as long as it likes.
+    EXPECT_TRUE(next.is_silent(700));
+    EXPECT_EQ(next.read(0, 0, 4), 0u);
+}
+
+TEST_F(version_timeout_test, nor_does_one_that_only_talks) {
+    client talker(path(0));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    bool thrown_out = false;
+    while (!thrown_out && std::chrono::steady_clock::now() < end) {
+        try {
+            thrown_out = talker.transact(VERSION, {}).error() != EINVAL;
+        } catch (const std::runtime_error&) {
+            thrown_out = true;
+        }
+    }
+    EXPECT_TRUE(thrown_out);
+    EXPECT_EQ(connect().read(0, 0, 4), 0u);
+}
+
+TEST_F(version_timeout_test, holds_while_another_card_is_busy) {
+    client busy = connect(1);
+    std::atomic<bool> done{false};
+    std::thread flood([&] {
+        // Always something to read: no wait of the server's ever times out.
+        const bytes info = to_bytes(protocol::device_info{16, 0, 0, 0});
+        while (!done)
+            busy.send(DEVICE_GET_INFO, info, FLAG_NO_REPLY);
+    });
+    client silent(path(0));
+    EXPECT_TRUE(silent.is_closed());
+    done = true;
+    flood.join();
+}
+
+TEST_F(lifecycle_test, no_descriptor_left_for_a_client) {
+    rlimit old{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+    const int next = ::fcntl(0, F_DUPFD_CLOEXEC, 0);
+    ASSERT_GE(next, 0);
+    ::close(next);
+    rlimit tight = old;
+    tight.rlim_cur = static_cast<rlim_t>(next) + 1;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+    client c(path(0));
+    // It tries ten times a second, and says so less often.
+    std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    const std::size_t lines = warnings("cannot accept");
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+    EXPECT_GE(lines, 1u);
+    EXPECT_LE(lines, 20u);
+    EXPECT_EQ(c.negotiate().error(), 0);
+}
+
 TEST_F(lifecycle_test, a_client_that_is_held_back_and_leaves) {
     client c = connect();
     m_device[0]->set_capacity(4);
