@@ -4,8 +4,6 @@
 
 #include "qemu-device/vfio_user/irqs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -80,10 +78,8 @@ void irqs::on_intx_unmask_event() {
     const std::lock_guard<std::mutex> hold(m_lock);
     if (m_intx.empty() || !m_intx[0].unmask)
         return;
-    std::uint64_t count;
-    if (::read(m_intx[0].unmask.get(), &count, sizeof(count)) !=
-        static_cast<ssize_t>(sizeof(count)))
-        return;
+    if (!take_event(m_intx[0].unmask.get()))
+        return;  // the client has taken it back
     m_intx[0].client_masked = false;
     evaluate_intx();
 }
@@ -202,14 +198,11 @@ void irqs::evaluate_intx() {
     signal(l.mask, false);
 }
 
-// The descriptors are eventfds in non-blocking mode (checked when they came);
-// a full counter means that the client has yet to see an earlier event.
+// A full counter means that the client has yet to see an earlier event.
 void irqs::signal(const unique_fd& fd, bool is_interrupt) {
     if (!fd)
         return;
-    const std::uint64_t one = 1;
-    const ssize_t n = ::write(fd.get(), &one, sizeof(one));
-    if (n == static_cast<ssize_t>(sizeof(one)) && is_interrupt)
+    if (m_events->raise(fd.get()) && is_interrupt)
         m_signalled++;
 }
 

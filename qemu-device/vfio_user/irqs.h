@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "qemu-device/vfio_user/device.h"
+#include "qemu-device/vfio_user/event_signal.h"
 #include "qemu-device/vfio_user/protocol.h"
 #include "qemu-device/vfio_user/unique_fd.h"
 
@@ -34,7 +36,8 @@ class irqs
 {
 public:
     /// Watching starts (true) or ends for the descriptor with which a client
-    /// asks to unmask INTx. Called on the protocol thread, with lock held.
+    /// asks to unmask INTx: once for each write to it, not for as long as it
+    /// is readable. Called on the protocol thread, with lock held.
     using watch_function = std::function<void(int fd, bool start)>;
 
     irqs(const identity& id, watch_function watch);
@@ -58,7 +61,7 @@ public:
     void set_msix_control(bool enabled, bool function_mask);
     void set_intx_disabled(bool disabled);
 
-    /// The client's unmask descriptor for INTx has become readable.
+    /// The client has written to its unmask descriptor for INTx.
     void on_intx_unmask_event();
 
     // MSI-X table and pending bits; the range lies inside.
@@ -101,6 +104,7 @@ private:
     void evaluate_intx();
     void signal(const unique_fd& fd, bool is_interrupt);
 
+    const std::shared_ptr<event_signal> m_events = event_signal::shared();
     mutable std::mutex m_lock;
     watch_function m_watch;
     std::vector<line> m_intx;

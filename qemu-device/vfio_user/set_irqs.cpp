@@ -18,8 +18,8 @@ using namespace protocol;
 
 namespace {
 
-// Only an eventfd can be written without ever blocking the model, whatever
-// the client does with its end.
+// Only an eventfd can be signalled without ever blocking the model, whatever
+// the client does with its end (event_signal.h).
 bool is_eventfd(int fd) {
     char path[32];
     char name[32];
