@@ -13,18 +13,20 @@
 
 namespace prawn::launch {
 
-raw_terminal::raw_terminal() {
+raw_terminal::raw_terminal(run_dir& dir) : m_dir(dir) {
     if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &m_saved) != 0)
         return;
     termios raw = m_saved;
     cfmakeraw(&raw);
     raw.c_oflag |= OPOST;  // for the lines that are ours
+    m_dir.terminal_is_raw(true);
     m_raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
 }
 
 raw_terminal::~raw_terminal() {
     if (m_raw)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &m_saved);
+    m_dir.terminal_is_raw(false);
 }
 
 bool raw_terminal::size(unsigned& rows, unsigned& columns) {
@@ -180,7 +182,7 @@ private:
 
 int shell(session& run) {
     guest& first = run.node(0);
-    const raw_terminal terminal;
+    const raw_terminal terminal(run.dir());
     shell_input input(first, terminal.is_terminal());
     run.loop().watch(STDIN_FILENO, POLLIN, [&](short) {
         char data[512];

@@ -4,6 +4,8 @@
 
 #include <termios.h>
 
+#include "run_dir.h"
+
 namespace prawn::launch {
 
 // Puts our terminal into raw mode for as long as it exists, so that a guest's
@@ -12,7 +14,8 @@ namespace prawn::launch {
 class raw_terminal
 {
 public:
-    raw_terminal();
+    // A launcher that is killed cannot undo it: the run's janitor does.
+    explicit raw_terminal(run_dir& dir);
     ~raw_terminal();
     raw_terminal(const raw_terminal&) = delete;
     raw_terminal& operator=(const raw_terminal&) = delete;
@@ -23,6 +26,7 @@ public:
     static bool size(unsigned& rows, unsigned& columns);
 
 private:
+    run_dir& m_dir;
     termios m_saved{};
     bool m_raw = false;
 };

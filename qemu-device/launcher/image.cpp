@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cpio.h"
 #include "failure.h"
@@ -150,13 +151,7 @@ std::string tools_layer(const settings& where, bool need_card) {
         }
         std::string content;
         if (item.source.extension() == ".ko") {
-            const fs::path bare = where.image_dir() / item.source.filename();
-            std::error_code ignored;
-            fs::remove(bare, ignored);
-            output_of({{"strip", "--strip-debug", "-o", bare.string(),
-                        item.source.string()},
-                       {}});
-            content = read_file(fs::exists(bare) ? bare : item.source);
+            content = without_debug_info(item.source, where.image_dir());
         } else {
             content = read_file(item.source);
         }
@@ -233,7 +228,7 @@ std::string extract_kernel(const std::string& bzimage,
     auto program = decompressor(payload);
     if (program.empty())
         return {};
-    const fs::path packed = scratch / "kernel.packed";
+    const fs::path packed = scratch / fmt::format("kernel.packed.{}", getpid());
     write_file(packed, payload);
     program.push_back(packed);
     std::string elf = output_of({program, {}});
@@ -244,6 +239,20 @@ std::string extract_kernel(const std::string& bzimage,
                        "ELF") == 0
                ? elf
                : std::string();
+}
+
+// Through a file of this process alone: two runs may do it at a time.
+std::string without_debug_info(const fs::path& module,
+                               const fs::path& scratch) {
+    const fs::path bare =
+        scratch / fmt::format("{}.{}", module.filename().string(), getpid());
+    std::error_code ignored;
+    fs::remove(bare, ignored);
+    output_of(
+        {{"strip", "--strip-debug", "-o", bare.string(), module.string()}, {}});
+    std::string content = read_file(fs::exists(bare) ? bare : module);
+    fs::remove(bare, ignored);
+    return content;
 }
 
 guest_image build_image(const settings& where, bool need_card) {

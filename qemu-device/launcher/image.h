@@ -28,6 +28,10 @@ guest_image build_image(const settings& where, bool need_card);
 std::string extract_kernel(const std::string& bzimage,
                            const std::filesystem::path& scratch);
 
+// The content of a module without its debug information.
+std::string without_debug_info(const std::filesystem::path& module,
+                               const std::filesystem::path& scratch);
+
 // One line of files.list.
 struct image_file {
     unsigned mode = 0;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <toml++/toml.h>
+#include <unistd.h>
 
 #include "failure.h"
 
@@ -118,8 +122,51 @@ void nodes_of_configuration(options& o) {
     }
 }
 
+// QEMU's own ways to ask for KVM: past our probe they end in a guest that
+// hangs where KVM does not work.
+void check_qemu_args(const options& o) {
+    std::string option;
+    for (const auto& word : o.qemu_args) {
+        const std::string name = word.substr(word.rfind("--", 0) == 0 ? 1 : 0);
+        const bool accelerator =
+            option == "-accel" && word.rfind("kvm", 0) == 0;
+        const bool machine = (option == "-machine" || option == "-M") &&
+                             word.find("accel=kvm") != std::string::npos;
+        if (name == "-enable-kvm" || accelerator || machine) {
+            throw failure(
+                EXIT_USAGE,
+                fmt::format("{}{}: use --accel kvm, which looks first "
+                            "whether KVM works here",
+                            name == "-enable-kvm" ? "" : option + " ", word));
+        }
+        option = name;
+    }
+}
+
+// Not after minutes of measuring.
+void check_json(const options& o) {
+    if (o.json.empty() || o.json == "-")
+        return;
+    std::error_code ignored;
+    const fs::path file = fs::absolute(o.json);
+    const fs::path place =
+        fs::exists(file, ignored) ? file : file.parent_path();
+    int trouble = 0;
+    if (fs::is_directory(file, ignored))
+        trouble = EISDIR;
+    else if (access(place.c_str(), W_OK) != 0)
+        trouble = errno;
+    if (trouble != 0) {
+        throw failure(EXIT_USAGE,
+                      fmt::format("--json {}: cannot be written: {}", o.json,
+                                  strerror(trouble)));
+    }
+}
+
 void check(options& o) {
     refuse_unavailable(o);
+    check_qemu_args(o);
+    check_json(o);
     if (!o.config.empty() && !std::ifstream(o.config))
         throw failure(EXIT_USAGE, fmt::format("{}: cannot be read", o.config));
     nodes_of_configuration(o);
@@ -202,6 +249,16 @@ bool parse_options(int argc, char** argv, options& result) {
         for (char& c : line)
             c = c == '\n' ? ' ' : c;
         throw failure(EXIT_USAGE, line + " (--help shows the options)");
+    }
+    // CLI11 takes words for QEMU from anywhere on the line.
+    const auto behind = std::distance(
+        std::find(argv, argv + argc, std::string("--")), argv + argc);
+    const auto meant = static_cast<size_t>(std::max<long>(behind - 1, 0));
+    if (result.qemu_args.size() > meant) {
+        throw failure(EXIT_USAGE,
+                      fmt::format("{}: not expected (what is for QEMU comes "
+                                  "after --; --help shows the options)",
+                                  result.qemu_args.front()));
     }
     result.command = app.get_subcommands().front()->get_name();
     result.cmd_given = cmd->count() > 0;

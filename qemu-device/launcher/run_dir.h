@@ -11,8 +11,9 @@ namespace prawn::launch {
 
 // The private directory of one run: sockets, logs, configuration. It is gone
 // when the run is over, however it ends: a small second process, the janitor,
-// stops the run's processes and removes the directory should the launcher be
-// killed. What even the janitor did not survive, the next run clears away.
+// stops the run's processes, gives the terminal back and removes the directory
+// should the launcher be killed. What even the janitor did not survive, the
+// next run clears away.
 class run_dir
 {
 public:
@@ -30,10 +31,14 @@ public:
     void started(pid_t group);
     void reaped(pid_t group);
 
+    // Standard input is a terminal in raw mode from now on, or no longer.
+    void terminal_is_raw(bool raw) const;
+
     // Moves the logs to where they outlive the run; returns that place.
     std::filesystem::path keep_logs();
 
 private:
+    bool make(const std::filesystem::path& parent);
     void start_janitor();
     void tell(const std::string& line) const;
 

@@ -57,7 +57,8 @@ void session::show(const command& what) const {
 command session::model_command() const {
     command result{{m_where.sim().string()}, {}};
     auto& argv = result.argv;
-    // Without a file the model has defaults: examples/default.toml shows them.
+    // Without a file the model has defaults: examples/two-nodes.toml shows
+    // them.
     if (!m_opts.config.empty())
         argv.push_back(m_opts.config);
     argv.insert(argv.end(), {"--run-dir", m_dir.path().string()});

@@ -173,6 +173,17 @@ class Commands(unittest.TestCase):
                      "cut -d' ' -f1 /proc/uptime")
         self.assertLess(float(result.stdout), 10.0)
 
+    def test_two_at_a_time_in_one_tree(self):
+        both = [subprocess.Popen(
+            launch_command("boot", "--no-card", "--nodes", "1", "--cmd",
+                           f"echo {k}; exit {k}"),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                for k in (3, 4)]
+        for k, one in zip((3, 4), both):
+            out = one.communicate(timeout=LONG)[0]
+            self.assertEqual(one.returncode, k, out)
+            self.assertIn(f"{k}\n".encode(), out)
+
     def test_qemu_arguments(self):
         result = run("boot", "--no-card", "--nodes", "1", "--cmd",
                      "cat /sys/bus/pci/devices/*/device", "--",

@@ -45,6 +45,14 @@ class Cli(unittest.TestCase):
             same = run(PRAWN, "help", command)
             self.assertEqual(same.stdout, result.stdout)
 
+    def test_help_names_files_that_there_are(self):
+        for command in LAUNCHED + ["setup", "test"]:
+            text = run(PRAWN, command, "--help").stdout
+            for name in re.findall(r"(?<!\S)(?:examples|docs|profiles)/[a-z0-9"
+                                   r"_-]+\.[a-z]+", text):
+                self.assertTrue(os.path.exists(os.path.join(ROOT, name)),
+                                f"{command}: {name}")
+
     def test_overview(self):
         result = run(PRAWN)
         self.assertEqual(result.returncode, 0)

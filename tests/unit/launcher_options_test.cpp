@@ -98,6 +98,41 @@ TEST(options, nonsense_is_refused) {
     EXPECT_NE(refusal({"demo", "--engine", "steam"}), "");
 }
 
+TEST(options, words_for_qemu_come_behind_the_dashes) {
+    EXPECT_EQ(refusal({"boot", "nodes", "4"}).rfind("nodes: not expected", 0),
+              0U);
+    EXPECT_NE(refusal({"boot", "x", "--", "-s"}), "");
+    EXPECT_EQ(refusal({"boot", "--nodes", "1", "--", "-s", "x"}), "");
+}
+
+// Past the launcher's probe it ends in a guest that hangs.
+TEST(options, kvm_is_asked_for_by_our_option) {
+    const std::vector<std::vector<std::string>> all = {
+        {"-enable-kvm"},         {"--enable-kvm"},
+        {"-accel", "kvm"},       {"--accel", "kvm,dirty-ring-size=4096"},
+        {"-M", "q35,accel=kvm"}, {"-s", "-machine", "accel=kvm:tcg"},
+    };
+    for (auto words : all) {
+        words.insert(words.begin(), {"boot", "--"});
+        const std::string line = refusal(words);
+        EXPECT_NE(line.find(words.back()), std::string::npos) << line;
+        EXPECT_NE(line.find("use --accel kvm"), std::string::npos) << line;
+    }
+    EXPECT_EQ(refusal({"boot", "--", "-accel", "tcg", "-device", "kvm"}), "");
+    EXPECT_EQ(refusal({"boot", "--accel", "kvm"}), "");
+}
+
+TEST(options, where_the_results_go_is_looked_at_first) {
+    const std::string line = refusal({"demo", "--json", "/nonexistent/x"});
+    EXPECT_EQ(
+        line.rfind("--json /nonexistent/x: cannot be written: No such", 0), 0U)
+        << line;
+    EXPECT_NE(refusal({"demo", "--json", "/tmp"}), "");
+    EXPECT_EQ(refusal({"demo", "--json", "/tmp/not-there-yet.json"}), "");
+    EXPECT_EQ(refusal({"demo", "--json", "-"}), "");
+    EXPECT_EQ(refusal({"demo", "--json", "/dev/stdout"}), "");
+}
+
 TEST(guest_command, has_what_the_card_needs) {
     options opts = parse({"boot", "--memory", "256", "--", "-s"});
     settings where;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <random>
@@ -6,11 +7,16 @@
 #include <thread>
 
 #include <csignal>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pty.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "console.h"
 #include "control.h"
 #include "cpio.h"
 #include "event_loop.h"
@@ -197,6 +203,33 @@ TEST_F(image, kernel_is_taken_out_of_a_bzimage) {
     EXPECT_EQ(extract_kernel(unknown, m_dir), "");
 }
 
+TEST_F(image, two_runs_strip_the_same_module) {
+    const fs::path module = fs::read_symlink("/proc/self/exe");
+    const std::string whole = without_debug_info(module, m_dir);
+    EXPECT_EQ(whole.substr(1, 3), "ELF");
+    EXPECT_TRUE(fs::is_empty(m_dir));
+    std::vector<pid_t> all;
+    for (int k = 0; k < 3; k++) {
+        all.push_back(fork());
+        if (all.back() != 0)
+            continue;
+        int wrong = 0;
+        for (int i = 0; i < 10; i++) {
+            try {
+                wrong += without_debug_info(module, m_dir) == whole ? 0 : 1;
+            } catch (const failure&) {
+                wrong++;
+            }
+        }
+        _exit(wrong);
+    }
+    for (const pid_t pid : all) {
+        int status = 0;
+        ASSERT_EQ(waitpid(pid, &status, 0), pid);
+        EXPECT_EQ(status, 0);
+    }
+}
+
 TEST_F(processes, output_status_and_log) {
     run_dir dir(m_dir);
     process child(dir, "child",
@@ -249,6 +282,91 @@ TEST_F(processes, run_directory_is_private_and_goes) {
         EXPECT_EQ(read_file(dir.keep_logs() / "a.log"), "kept\n");
     }
     EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(processes, what_killed_runs_have_left_is_cleared_away) {
+    const fs::path old = m_dir / "run" / "prawn-killed";
+    fs::create_directories(old / "log");
+    write_file(old / "lock", "");
+    const fs::path empty = m_dir / "run" / "prawn-empty0";
+    fs::create_directories(empty);
+    { const run_dir young(m_dir); }
+    EXPECT_FALSE(fs::exists(old));
+    EXPECT_TRUE(fs::exists(empty)) << "may just be beginning";
+    fs::last_write_time(
+        empty, fs::file_time_type::clock::now() - std::chrono::minutes(2));
+    { const run_dir later(m_dir); }
+    EXPECT_FALSE(fs::exists(empty));
+}
+
+// Another launcher may look for what dead runs have left at any instant, and
+// must not take one that has just begun for such.
+TEST_F(processes, a_run_begins_while_others_clear_away) {
+    const fs::path parent = m_dir / "run";
+    fs::create_directories(parent);
+    std::vector<pid_t> others;
+    for (int k = 0; k < 2; k++) {
+        others.push_back(fork());
+        if (others.back() != 0)
+            continue;
+        for (std::error_code ignored;;) {
+            for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+                const int fd = open((entry.path() / "lock").c_str(), O_RDWR);
+                if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+                    fs::remove_all(entry.path(), ignored);
+                close(fd);
+            }
+        }
+    }
+    int lost = 0;
+    for (int i = 0; i < 300; i++) {
+        try {
+            const run_dir dir(m_dir);
+            lost += fs::exists(dir.path() / "log") ? 0 : 1;
+        } catch (const std::exception&) {
+            lost++;
+        }
+    }
+    for (const pid_t pid : others) {
+        kill(pid, SIGKILL);
+        waitpid(pid, nullptr, 0);
+    }
+    EXPECT_EQ(lost, 0);
+}
+
+TEST_F(processes, a_killed_launcher_leaves_the_terminal_as_it_was) {
+    int master = -1;
+    int slave = -1;
+    ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+    termios before{};
+    ASSERT_EQ(tcgetattr(slave, &before), 0);
+    const auto is_raw = [&] {
+        termios now{};
+        return tcgetattr(slave, &now) == 0 && (now.c_lflag & ICANON) == 0;
+    };
+    const auto becomes = [&](bool raw) {
+        for (int i = 0; i < 500 && is_raw() != raw; i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return is_raw() == raw;
+    };
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(slave, 0);
+        run_dir dir(m_dir);
+        const raw_terminal terminal(dir);
+        for (;;)
+            pause();
+    }
+    EXPECT_TRUE(becomes(true));
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    EXPECT_TRUE(becomes(false));
+    termios after{};
+    ASSERT_EQ(tcgetattr(slave, &after), 0);
+    EXPECT_EQ(after.c_lflag, before.c_lflag);
+    EXPECT_EQ(after.c_iflag, before.c_iflag);
+    close(master);
+    close(slave);
 }
 
 TEST_F(processes, long_paths_get_a_short_run_directory) {
