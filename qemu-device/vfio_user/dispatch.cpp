@@ -122,6 +122,7 @@ int endpoint::on_version(message& msg) {
         return error;
     spdlog::info("vfio-user {}: client connected", m_name);
     m_state = state::NEGOTIATED;
+    m_version_deadline = clock::time_point::max();
     m_device.connected();
     // From here on there may be DMA messages, but none before the reply.
     const std::lock_guard<std::mutex> hold(m_lock);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 
@@ -210,7 +211,8 @@ void endpoint::service(clock::time_point now) {
         m_maps.clear();
         m_state = state::FREE;
     }
-    if (m_state == state::CONNECTED && m_version_deadline <= now)
+    m_irqs.on_intx_unmask_event();  // which may have come during a loan
+    if (m_state == state::CONNECTED && m_version_deadline.load() <= now)
         violation("no version negotiated in time");
     report_dma();
     process();
@@ -218,10 +220,8 @@ void endpoint::service(clock::time_point now) {
 }
 
 endpoint::clock::time_point endpoint::next_deadline() {
-    if (m_state == state::CONNECTED)
-        return m_version_deadline;  // and so no DMA messages
     const std::lock_guard<std::mutex> hold(m_lock);
-    return m_dma.next_deadline();
+    return std::min(m_version_deadline.load(), m_dma.next_deadline());
 }
 
 void endpoint::report_dma() {
@@ -292,6 +292,7 @@ void endpoint::detach(const char* reason) {
         }
     }
     m_paused = false;
+    m_version_deadline = clock::time_point::max();
     m_reader.clear();
     m_irqs.release();
     m_config.reset();

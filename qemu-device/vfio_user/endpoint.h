@@ -188,7 +188,6 @@ private:
     capabilities m_agreed;
     std::map<std::uint64_t, std::shared_ptr<memory_region>> m_maps;
     bool m_bus_master = false;
-    clock::time_point m_version_deadline;  ///< while CONNECTED
     log_limiter m_limiter;
 
     // Shared; m_socket changes on the protocol thread only, with the lock.
@@ -202,6 +201,7 @@ private:
     dma_messages m_dma;
     bool m_drained = false;
 
+    std::atomic<clock::time_point> m_version_deadline{clock::time_point::max()};
     std::atomic<std::size_t> m_backlog_bytes{0};
     std::atomic<std::size_t> m_free_slots{0};
     std::atomic<bool> m_paused{false};
