@@ -480,6 +480,23 @@ TEST_F(interrupt_test, an_unmask_that_the_client_takes_back_does_not_wait) {
     protocol.join();
 }
 
+TEST_F(interrupt_test, an_unmask_during_a_loan_is_not_lost) {
+    client c = connect();
+    const auto fds = eventfds(2);
+    ASSERT_EQ(c.set_irqs(IRQ_INTX, ASSIGN, 0, 1, {fds[0].get()}), 0);
+    ASSERT_EQ(c.set_irqs(IRQ_INTX, IRQ_SET_DATA_EVENTFD | IRQ_SET_ACTION_UNMASK,
+                         0, 1, {fds[1].get()}),
+              0);
+    m_server->set_intx(0, true);
+    ASSERT_EQ(take_events(fds[0]), 1u);
+    ASSERT_TRUE(wait_until([&] { return m_server->borrow(0); }));
+    const std::uint64_t once = 1;
+    ASSERT_EQ(::write(fds[1].get(), &once, 8), 8);
+    EXPECT_EQ(take_events(fds[0], 100), 0u) << "it has to wait";
+    m_server->give_back(0);
+    EXPECT_EQ(take_events(fds[0]), 1u);
+}
+
 TEST_F(interrupt_test, an_unmask_that_stays_readable_keeps_nobody_busy) {
     client c = connect();
     const unique_fd fd(
