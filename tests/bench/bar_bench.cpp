@@ -87,16 +87,17 @@ double ping_pong_ns() {
 class two_threads
 {
 public:
-    explicit two_threads(client& c) : m_socket(c.socket()), m_receiver([this] {
-        std::uint8_t data[MESSAGE + 4];
-        while (::recv(m_socket, data, sizeof(data), MSG_WAITALL) ==
-               static_cast<ssize_t>(sizeof(data))) {
-            const std::lock_guard<std::mutex> hold(m_lock);
-            std::memcpy(&m_value, data + MESSAGE, 4);
-            m_answered = true;
-            m_wake.notify_one();
-        }
-    }) {}
+    explicit two_threads(client& c) :
+        m_socket(c.socket()), m_receiver([this] {
+            std::uint8_t data[MESSAGE + 4];
+            while (::recv(m_socket, data, sizeof(data), MSG_WAITALL) ==
+                   static_cast<ssize_t>(sizeof(data))) {
+                const std::lock_guard<std::mutex> hold(m_lock);
+                std::memcpy(&m_value, data + MESSAGE, 4);
+                m_answered = true;
+                m_wake.notify_one();
+            }
+        }) {}
     ~two_threads() {
         ::shutdown(m_socket, SHUT_RD);
         m_receiver.join();
@@ -209,8 +210,7 @@ int sc_main(int, char**) {
             bus.dma_out.bind(b.dma_in);
             bus.interrupt_out.bind(b.interrupt_in);
             b.control_out.bind(bus.control_in);
-            b.attach(server,
-                     server.add_endpoint(directory + "/" + name, b));
+            b.attach(server, server.add_endpoint(directory + "/" + name, b));
         }
         stopper end("end");
         server.start();

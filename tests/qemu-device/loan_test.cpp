@@ -59,9 +59,8 @@ TEST_F(loan_test, requests_are_handled_by_the_borrower_only) {
     EXPECT_EQ(m_server->counters(0).messages, before + 1);
     EXPECT_TRUE(m_server->poll(0)) << "nothing there is no reason to end it";
 
-    auto value = std::async(std::launch::async, [&] {
-        return c.read(0, 0x100, 4);
-    });
+    auto value =
+        std::async(std::launch::async, [&] { return c.read(0, 0x100, 4); });
     EXPECT_TRUE(poll_until([&] {
         return value.wait_for(std::chrono::seconds(0)) ==
                std::future_status::ready;
