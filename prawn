@@ -213,7 +213,7 @@ lists_vfio_user() { # does the QEMU started by "$@" have vfio-user-pci?
     [[ $devices == *'"vfio-user-pci"'* ]]
 }
 
-private_qemu() {
+private_qemu() { # qemu_starter writes the same for people
     QEMU_MODULE_DIR=$1/usr/lib/x86_64-linux-gnu/qemu \
         lists_vfio_user "$1/usr/lib64/ld-linux-x86-64.so.2" \
         --library-path "$1/usr/lib/x86_64-linux-gnu" \
@@ -233,14 +233,18 @@ find_qemu() { # prints "own PATH" or "private DIR"
 }
 
 find_busybox() { # a static one: Debian's two busybox packages exclude another
-    local private=$ROOT/build/busybox/bin/busybox
+    local private
     if [[ $(installed busybox-static) == busybox-static ]]; then
         printf '/bin/busybox\n'
-    elif [[ -x $private ]]; then
-        printf '%s\n' "$private"
-    else
-        return 1
+        return
     fi
+    # Debian 12's package has it in /bin, Debian 13's in /usr/bin.
+    for private in "$ROOT"/build/busybox/{usr/,}bin/busybox; do
+        [[ -x $private ]] || continue
+        printf '%s\n' "$private"
+        return
+    done
+    return 1
 }
 
 fetch_busybox() { # into build/busybox, without installing it
@@ -295,6 +299,28 @@ extract_qemu() {
     mv "$part" "$QEMU_DIR"
 }
 
+qemu_starter() { # qemu_starter KIND PATH: build/qemu-system-x86_64, by hand
+    local file=$ROOT/build/qemu-system-x86_64
+    {
+        printf '#!/bin/sh\n# Starts the QEMU that ./prawn uses.\n'
+        printf 'qemu=%s\n' "${2@Q}"
+        if [[ $1 == own ]]; then
+            # shellcheck disable=SC2016
+            printf 'exec "$qemu" "$@"\n'
+        else
+            cat <<'END'
+lib=$qemu/usr/lib/x86_64-linux-gnu
+export QEMU_MODULE_DIR="$lib/qemu"
+exec "$qemu/usr/lib64/ld-linux-x86-64.so.2" --library-path "$lib" \
+    "$qemu/usr/bin/qemu-system-x86_64" -L "$qemu/usr/share/qemu" \
+    -L "$qemu/usr/share/seabios" "$@"
+END
+        fi
+    } >"$file.part"
+    chmod +x "$file.part"
+    mv "$file.part" "$file"
+}
+
 stamp() { # what the recorded set-up depends on
     { cat "$ROOT/prawn" /etc/os-release
         printf '%s\n' "${PRAWN_KERNEL:-}"; } | sha256sum | cut -d' ' -f1
@@ -308,12 +334,13 @@ setup_is_current() {
     [[ -z $(missing_packages) ]] || return 1
     kernel=$(conf_value kernel)
     qemu=$(conf_value qemu)
-    [[ $kernel == "$(find_kernel)" && -x $qemu ]] &&
+    [[ $kernel == "$(find_kernel)" && -x $qemu &&
+        -x $ROOT/build/qemu-system-x86_64 ]] &&
         [[ $(conf_value busybox) == "$(find_busybox)" ]]
 }
 
 setup() { # setup [dry]
-    local dry=${1:-} packages kernel qemu
+    local dry=${1:-} packages kernel qemu busybox
     command -v apt-get >/dev/null && [[ -r /etc/os-release ]] ||
         die 3 "this is no Debian: Prawn's set-up needs apt (Debian 12 or 13)"
     [[ $(dpkg --print-architecture) == amd64 ]] ||
@@ -342,12 +369,16 @@ setup() { # setup [dry]
     kernel=$(find_kernel) || die 3 "no kernel ${PRAWN_KERNEL:-*-amd64} with" \
         "its headers after installation: is /boot readable?"
     find_busybox >/dev/null || fetch_busybox
+    busybox=$(find_busybox) ||
+        die 3 "the package busybox-static extracted into build/busybox has" \
+            "no bin/busybox"
     [[ -n $qemu ]] || {
         extract_qemu
         qemu=$(find_qemu) || die 3 "the QEMU in $QEMU_DIR does not run"
     }
+    qemu_starter "${qemu%% *}" "${qemu#* }"
     { printf '%s\n' "stamp=$(stamp)" "kernel=$kernel" \
-        "busybox=$(find_busybox)" \
+        "busybox=$busybox" \
         "qemu_kind=${qemu%% *}" "qemu=${qemu#* }" >"$CONF.part" &&
         mv "$CONF.part" "$CONF"; } || die 3 "$CONF cannot be written"
 }
