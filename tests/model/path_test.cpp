@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a command in one host's memory to bytes in another's.
+#include <algorithm>
+
 #include "model_bench.h"
 
 namespace prawn {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Doorbells, fetching, checking, turns.
+#include <algorithm>
+
 #include "command_queue_bench.h"
 #include "nic/command_queue_check.h"
 

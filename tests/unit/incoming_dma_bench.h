@@ -5,6 +5,7 @@
 #ifndef PRAWN_TESTS_UNIT_INCOMING_DMA_BENCH_H
 #define PRAWN_TESTS_UNIT_INCOMING_DMA_BENCH_H
 
+#include <algorithm>
 #include <random>
 
 #include "nic/incoming_dma.h"

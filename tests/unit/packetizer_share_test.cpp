@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is served when: fair shares, blocked peers, slow translations.
+#include <algorithm>
+
 #include "packetizer_bench.h"
 
 namespace prawn::test {
