@@ -10,8 +10,11 @@ namespace prawn::launch {
 // The model alone, for people who start QEMU by themselves. It runs until it
 // is interrupted, which is its ordinary end.
 int run_sim(session& run) {
-    run.on_model_line = [](const std::string& line) {
-        fmt::print("{}\n", line);
+    // With --json - nothing but the counters goes to standard output.
+    const bool only_json = run.opts().json == "-";
+    run.on_model_line = [only_json](const std::string& line) {
+        fmt::print(only_json && line == "ready" ? stderr : stdout, "{}\n",
+                   line);
         std::fflush(stdout);
     };
     run.start_model();

@@ -76,6 +76,8 @@ command session::model_command() const {
     argv.insert(argv.end(), {"--json", !own                 ? counters
                                        : m_opts.json == "-" ? "/dev/stdout"
                                                             : m_opts.json});
+    if (own && m_opts.json == "-")
+        argv.emplace_back("--quiet");
     return result;
 }
 
