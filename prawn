@@ -4,8 +4,9 @@
 # The one launcher of Prawn. This script needs nothing but bash, coreutils and
 # apt: it installs and extracts what is missing (setup), builds, and hands over
 # to prawn-launch (qemu-device/launcher), which does the rest. Everything it
-# makes lies under build/; the only thing it changes elsewhere is the list of
-# installed Debian packages, and it says which before it does.
+# makes lies under build/; the only things it changes elsewhere are ccache's
+# cache and the list of installed Debian packages, and it says which before it
+# does.
 set -euo pipefail
 
 readonly PRAWN_VERSION=0.1.0

@@ -125,6 +125,38 @@ class Sim(unittest.TestCase):
         process.stderr.close()
         self.assertFalse(os.path.exists(directory))
 
+    def test_json_is_all_there_is_on_standard_output(self):
+        process = subprocess.Popen(
+            launch_command("sim", "--json", "-"), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        while process.stderr.readline() not in ("", "ready\n"):
+            pass
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(len(json.loads(out)["nodes"]), 2)
+
+
+class Example(unittest.TestCase):
+    def test_own_program(self):
+        # As README.md says.
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)  # for the guest's ordinary user
+            subprocess.run(
+                ["cc", "-static", "-Wall", "-Wextra", "-Werror", "-o",
+                 os.path.join(folder, "box"),
+                 os.path.join(ARGS.root, "examples", "box.c"),
+                 "-I" + os.path.join(ARGS.root, "guest-driver", "include"),
+                 os.path.join(ARGS.build, "guest-driver", "lib",
+                              "libvmmc.a")],
+                check=True, timeout=LONG)
+            result = run("boot", "--share", folder, "--user", "--cmd",
+                         "if [ $prawn_node = 0 ]; then /host/box; "
+                         "else /host/box 0; fi")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, "node0: hello (6 bytes from node 1)\n")
+
 
 def main():
     global ARGS
