@@ -142,6 +142,33 @@ class Script(unittest.TestCase):
         self.assertTrue(out.endswith(" sim my.toml --json x\n"), out)
         self.assertEqual(os.listdir(self.elsewhere), [])
 
+    def test_busybox_of_debian_13(self):
+        self.stand_in("sudo", 'shift; exec "$@"')
+        self.stand_in("dpkg-deb", STANDINS["dpkg-deb"].replace("bin", "usr/bin")
+                      .replace("#!/usr/bin/sh", "#!/bin/sh"))
+        status, _, err = self.run_prawn("setup")
+        self.assertEqual(status, 0, err)
+        busybox = os.path.join(self.tree, "build/busybox/usr/bin/busybox")
+        with open(os.path.join(self.tree, "build/setup.conf")) as conf:
+            self.assertIn(f"busybox={busybox}\n", conf.read())
+        self.assertIn("set-up is complete", self.run_prawn("setup")[2])
+
+    def test_a_busybox_package_without_busybox(self):
+        self.stand_in("sudo", 'shift; exec "$@"')
+        self.stand_in("dpkg-deb", "mkdir -p lib")
+        self.assert_refused(self.run_prawn("setup"), "busybox")
+
+    def test_qemu_for_people(self):
+        self.stand_in("sudo", 'shift; exec "$@"')
+        self.assertEqual(self.run_prawn("setup")[0], 0)
+        starter = os.path.join(self.tree, "build", "qemu-system-x86_64")
+        said = subprocess.run([starter], text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL)
+        self.assertEqual(said.stdout, 'name "vfio-user-pci"\n', said.stderr)
+        os.unlink(starter)
+        self.assertEqual(self.run_prawn("setup")[0], 0)
+        self.assertTrue(os.access(starter, os.X_OK))
+
     def test_set_up_once_as_root_then_as_oneself(self):
         if os.geteuid() != 0:
             self.skipTest("needs root, to be root and somebody else")
