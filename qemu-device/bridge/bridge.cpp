@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <sched.h>
 
@@ -71,8 +72,7 @@ void bridge::push(request r) {
         const std::lock_guard<std::mutex> hold(m_mutex);
         m_incoming.push_back(std::move(r));
     }
-    // Whoever spins takes it: looks at m_queued again after it has stopped.
-    if (!m_spinning.load())
+    if (!m_spinning)
         m_waker.wake();
 }
 
@@ -174,26 +174,32 @@ void bridge::take() {
     pump();
 }
 
+// The socket is lent since before the answer went: the guest may have been as
+// quick as to ask again already.
 void bridge::spin() {
-    if (sc_core::sc_pending_activity())
-        return;  // the model goes first
-    m_spinning.store(true);
-    // Before the loan: what was pushed earlier may have woken nobody.
-    if (m_queued.load() == 0 && m_server->borrow(m_endpoint)) {
-        m_stats.spins++;
-        const unsigned wakes = kernel_waker::wakes().load();
-        const clock::time_point end = m_answered + SPIN;
-        while (m_server->poll(m_endpoint) && m_queued.load() == 0 &&
-               kernel_waker::wakes().load() == wakes && clock::now() < end)
-            ::sched_yield();
-        m_server->give_back(m_endpoint);
-    }
-    m_spinning.store(false);
-    // What came before this was seen woke nobody.
+    m_stats.spins++;
+    const unsigned wakes = kernel_waker::wakes().load();
+    const clock::time_point end = m_answered + SPIN;
+    m_spinning = true;
+    while (m_server->poll(m_endpoint) && m_queued.load() == 0 &&
+           !sc_core::sc_pending_activity() &&
+           kernel_waker::wakes().load() == wakes && clock::now() < end)
+        ::sched_yield();
+    m_spinning = false;
+    give_back();
     if (m_queued.load() == 0)
         return;
     m_stats.spins_hit++;
     take();
+}
+
+void bridge::give_back() {
+    if (std::exchange(m_lent, false))
+        m_server->give_back(m_endpoint);
+}
+
+void bridge::end_of_simulation() {
+    give_back();
 }
 
 void bridge::pump() {
@@ -312,15 +318,10 @@ tlm::tlm_sync_enum bridge::bar_response(tlm::tlm_generic_payload& trans,
         m_door = nullptr;
     if (phase == tlm::BEGIN_RESP) {
         if (a.token && a.life == m_life) {
-            if (a.is_read()) {
-                m_server->complete_read(a.token, a.data);
-                const clock::time_point now = clock::now();
-                if (now - m_answered < BURST)
-                    m_look.notify(sc_core::SC_ZERO_TIME);
-                m_answered = now;
-            } else {
+            if (a.is_read())
+                answer_read(a);
+            else
                 m_server->complete_write(a.token);
-            }
         }
         a.release();
     }
@@ -328,6 +329,16 @@ tlm::tlm_sync_enum bridge::bar_response(tlm::tlm_generic_payload& trans,
     if (was_door && !m_work.empty())
         m_again.notify(sc_core::SC_ZERO_TIME);
     return phase == tlm::BEGIN_RESP ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+}
+
+void bridge::answer_read(const access& a) {
+    const clock::time_point now = clock::now();
+    if (now - m_answered < BURST && !m_lent && m_server->borrow(m_endpoint)) {
+        m_lent = true;
+        m_look.notify(sc_core::SC_ZERO_TIME);
+    }
+    m_answered = now;
+    m_server->complete_read(a.token, a.data);
 }
 
 // -- DMA --------------------------------------------------------------------

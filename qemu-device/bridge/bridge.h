@@ -150,9 +150,12 @@ private:
     // SystemC thread.
     void take();
     void spin();
+    void give_back();
+    void end_of_simulation() override;
     void pump();
     void execute(request& r);
     void send_access(const request& r);
+    void answer_read(const access& a);
     void unmap(request& r);
     void cancel(std::uint64_t first, std::uint64_t last);
     void disconnect(vfio_user::reply_token token);
@@ -178,7 +181,6 @@ private:
     std::vector<std::shared_ptr<message>> m_done;
     std::atomic<std::size_t> m_queued{0};  // in m_incoming and m_work
     mutable std::atomic<bool> m_throttled{false};
-    std::atomic<bool> m_spinning{false};  // pushes need not wake
 
     // SystemC thread only.
     forward_end<bridge> m_dma_end;
@@ -194,6 +196,8 @@ private:
     vfio_user::guest_memory m_memory;
     std::vector<std::shared_ptr<message>> m_messages;
     clock::time_point m_answered;  // the last read
+    bool m_lent = false;           // the client's socket, to this thread
+    bool m_spinning = false;       // it is this thread that pushes
     statistics m_stats;
 };
 
