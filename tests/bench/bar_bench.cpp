@@ -23,6 +23,7 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "qemu-device/bridge/bridge.h"
 #include "sim/cluster.h"
@@ -193,6 +194,7 @@ int sc_main(int, char**) {
     using namespace prawn;
     sc_core::sc_report_handler::set_actions(sc_core::SC_INFO,
                                             sc_core::SC_DO_NOTHING);
+    spdlog::set_level(spdlog::level::warn);  // standard output is the result
     std::string directory = "/tmp/prawn-bench-XXXXXX";
     if (!::mkdtemp(directory.data()))
         fail("no place in /tmp");
