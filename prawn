@@ -31,6 +31,7 @@ readonly PACKAGES=(
     kmod xz-utils zstd libelf-dev mmdebstrap
     debian-archive-keyring ca-certificates util-linux
 )
+wanted=("${PACKAGES[@]}")
 
 verbose=0
 
@@ -136,8 +137,8 @@ installed() { # the packages of "$@" that are installed, one a line
 
 missing_packages() {
     local have package
-    have=" $(installed "${PACKAGES[@]}" | tr '\n' ' ')"
-    for package in "${PACKAGES[@]}"; do
+    have=" $(installed "${wanted[@]}" | tr '\n' ' ')"
+    for package in "${wanted[@]}"; do
         [[ $have == *" $package "* ]] || printf '%s\n' "$package"
     done
 }
@@ -477,9 +478,10 @@ cmd_setup() {
 
 cmd_test() {
     local ctest=(--output-on-failure -j "$(nproc)") slow=(-LE '^slow$')
+    local judges=(clang-format)
     while (($#)); do
         case $1 in
-        --all) slow=() ;;
+        --all) slow=() judges+=(clang-tidy) ;;
         --label | -L)
             (($# > 1)) || die 2 "test: $1 needs a label"
             ctest+=(-L "$2")
@@ -496,6 +498,8 @@ cmd_test() {
         esac
         shift
     done
+    # Other versions of these than Debian 12's do not judge the tree.
+    ! grep -qx 'VERSION_ID="12"' /etc/os-release || wanted+=("${judges[@]}")
     prepare all prawn_ko
     show ctest "${ctest[@]}"
     # Tests with guests want all cores and say so by themselves.

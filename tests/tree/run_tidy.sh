@@ -4,9 +4,9 @@
 # Usage: run_tidy.sh SOURCE BUILD
 set -euo pipefail
 cd "$1"
-command -v clang-tidy >/dev/null || {
-    echo "clang-tidy is absent: apt-get install clang-tidy" >&2
-    exit 1
+[[ $(clang-tidy --version 2>&1) == *" version 14."* ]] || {
+    echo "skipped: no clang-tidy 14 here (Debian 12 has it)"
+    exit 77
 }
 mapfile -t files < <(git ls-files 'tlm/*.cpp' 'qemu-device/*.cpp')
 ((${#files[@]})) || {
