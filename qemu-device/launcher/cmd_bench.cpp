@@ -34,7 +34,7 @@ json run_in_guest(session& run, const std::string& text) {
     const auto job = run.node(0).run(text, true);
     run.wait([&] { return job->done; }, run.opts().timeout_s,
              "node0: the measurement did not finish");
-    const json result = json::parse(job->out, nullptr, false);
+    json result = json::parse(job->out, nullptr, false);
     if (job->status != 0 || !result.is_object()) {
         throw failure(EXIT_CHECK_FAILED,
                       "node0: the measurement failed: " + job->err,

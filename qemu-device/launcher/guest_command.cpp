@@ -3,6 +3,7 @@
 // The command line of a guest's QEMU. Every argument here has a reason that
 // was measured; docs/performance.md has the figures.
 #include <chrono>
+#include <cmath>
 #include <thread>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -47,7 +48,7 @@ unsigned long tsc_khz() {
     const auto last = sample(end);
     const std::chrono::duration<double, std::milli> ms = end - begin;
     return static_cast<unsigned long>(
-        static_cast<double>(last - first) / ms.count() + 0.5);
+        std::llround(static_cast<double>(last - first) / ms.count()));
 #else
     return 0;
 #endif

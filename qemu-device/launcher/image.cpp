@@ -28,7 +28,7 @@ std::uint32_t le32(const std::string& data, size_t at) {
 // Which program undoes a compression, by the first bytes of the data.
 std::vector<std::string> decompressor(const std::string& data) {
     static const std::vector<std::pair<std::string, std::vector<std::string>>>
-        KNOWN = {
+        known = {
             {std::string("\xfd"
                          "7zXZ",
                          5),
@@ -36,7 +36,7 @@ std::vector<std::string> decompressor(const std::string& data) {
             {std::string("\x28\xb5\x2f\xfd", 4), {"zstd", "-dcq"}},
             {std::string("\x1f\x8b", 2), {"gzip", "-dc"}},
         };
-    for (const auto& [magic, program] : KNOWN) {
+    for (const auto& [magic, program] : known) {
         if (data.compare(0, magic.size(), magic) == 0)
             return program;
     }
@@ -45,7 +45,7 @@ std::vector<std::string> decompressor(const std::string& data) {
 
 // A module as insmod wants it, whatever Debian packed it with.
 std::string module_content(const fs::path& file) {
-    const std::string packed = read_file(file);
+    std::string packed = read_file(file);
     const auto program = decompressor(packed);
     if (program.empty())
         return packed;
@@ -185,7 +185,7 @@ std::vector<image_file> parse_file_list(const std::string& text,
         const auto replace = [&](const std::string& word,
                                  const std::string& by) {
             if (source.compare(0, word.size(), word) == 0)
-                source = by + source.substr(word.size());
+                source.replace(0, word.size(), by);
         };
         replace("@BUILD@", where.build_dir);
         replace("@ROOT@", where.root);

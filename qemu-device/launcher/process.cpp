@@ -24,10 +24,10 @@ namespace prawn::launch {
 namespace {
 
 std::string quoted(const std::string& word) {
-    static const std::string PLAIN =
+    static const std::string plain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
         "_-+=/.,:@%";
-    if (!word.empty() && word.find_first_not_of(PLAIN) == std::string::npos) {
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
         return word;
     }
     std::string text = "'";

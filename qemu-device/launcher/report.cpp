@@ -30,7 +30,7 @@ std::string number(const json& object, const char* key, double divisor) {
 }  // namespace
 
 json parse_tool_output(const std::string& text) {
-    const json object = json::parse(text, nullptr, false);
+    json object = json::parse(text, nullptr, false);
     require(object.is_object(), "it printed no JSON object");
     require(object.contains("results") && object["results"].is_array(),
             "its JSON has no results");

@@ -238,7 +238,7 @@ fs::path run_dir::log(const std::string& name) const {
 fs::path run_dir::keep_logs() {
     std::error_code error;
     fs::create_directories(m_logs, error);
-    const fs::path target = m_logs / m_path.filename();
+    fs::path target = m_logs / m_path.filename();
     fs::copy(m_path / "log", target, fs::copy_options::recursive, error);
     if (error)
         return m_path / "log";

@@ -48,11 +48,10 @@ void endpoint::handle(message& msg) {
         return;
     }
     int error = 0;
-    if (type != TYPE_COMMAND)
-        error = EINVAL;
-    else if (msg.fds_lost)
+    const bool known = type == TYPE_COMMAND;
+    if (known && msg.fds_lost)
         error = EMFILE;
-    else if (msg.fds_too_many ||
+    else if (!known || msg.fds_too_many ||
              msg.fds.size() > allowed_fds(msg.header.command))
         error = EINVAL;
     else

@@ -15,7 +15,7 @@ namespace vfio_user {
 namespace {
 
 // Enough for any burst of small messages; grows for a large one.
-constexpr std::size_t INITIAL_CAPACITY = 64 * 1024;
+constexpr std::size_t INITIAL_CAPACITY = std::size_t{64} * 1024;
 
 // The kernel's limit for one message, so that descriptors are never cut off
 // for lack of room here: what the client sends too much is ours to close.

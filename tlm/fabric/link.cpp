@@ -35,7 +35,7 @@ void wire::push(const sc_time& when, hop item) {
 void wire::deliver() {
     while (!m_queue.empty()) {
         entry& e = m_queue.front();
-        const sc_time now = sc_time_stamp();
+        const sc_time& now = sc_time_stamp();
         if (e.when > now) {
             m_due.notify(e.when - now);
             return;
@@ -100,7 +100,7 @@ void credit_account::deliver() {
 // All that is due; if the card still has none, wake up for the next.
 void credit_account::deliver(unsigned destination) {
     pool_state& p = m_pools[destination];
-    const sc_time now = sc_time_stamp();
+    const sc_time& now = sc_time_stamp();
     while (!p.coming.empty() && p.coming.front() <= now) {
         p.coming.pop_front();
         p.held++;

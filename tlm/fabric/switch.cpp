@@ -52,7 +52,7 @@ void crossbar::output::ask() {
     if (m_asked || m_ready == 0 || m_credits == 0)
         return;
     m_asked = true;
-    const sc_time now = sc_time_stamp();
+    const sc_time& now = sc_time_stamp();
     m_arbitrate.notify(m_free > now ? m_free - now : sc_core::SC_ZERO_TIME);
 }
 
@@ -78,7 +78,7 @@ void crossbar::output::grant(unsigned input) {
         m_ready &= ~(1U << input);
     m_turn = input + 1;
     m_credits--;
-    const sc_time now = sc_time_stamp();
+    const sc_time& now = sc_time_stamp();
     const sc_time length = m_rate.time(*w.item.pkt);
     // The last byte leaves: not before the switch has passed it on, and not
     // before everything has been sent, which began when the output was free

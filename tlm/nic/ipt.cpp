@@ -99,7 +99,7 @@ bool ipt::receive(packet_ref& item) {
         m_refused = true;
         return false;
     }
-    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     sc_core::sc_time ready = now + m_latency;
     if (ready < m_last + m_interval)
         ready = m_last + m_interval;
@@ -112,7 +112,7 @@ bool ipt::receive(packet_ref& item) {
 
 // Woken by time and by room behind; both may come too early.
 void ipt::look_up() {
-    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     while (!m_queue.empty()) {
         if (m_queue.front().ready > now) {
             m_ready.notify(m_queue.front().ready - now);
