@@ -246,13 +246,13 @@ void packetizer::end_jobs(const std::function<bool(const job&)>& concerns,
             if (!to_end(j))
                 continue;
             touched |= context_mask{1} << context;
-            for (std::uint16_t i = 0; i < m_slots.size(); i++) {
+            for (std::size_t i = 0; i < m_slots.size(); i++) {
                 const slot& s = m_slots[i];
                 if (s.at == stage::FREE || s.cancelled ||
                     s.context != context || &job_of(s) != &j)
                     continue;
                 j.in_flight--;
-                cancel(i);
+                cancel(static_cast<std::uint16_t>(i));
             }
             if (!j.all_started)
                 all_started(context, j);

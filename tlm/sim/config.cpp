@@ -86,8 +86,8 @@ setter number(std::int64_t low, std::int64_t high, F member) {
 
 // One of several words; some are known but not available in this version.
 template <typename F>
-setter choice(std::vector<std::string> values, std::vector<std::string> later,
-              F member) {
+setter choice(const std::vector<std::string>& values,
+              const std::vector<std::string>& later, F member) {
     return [=](sim_config& c, const toml::node& v, const place& w) {
         const std::string word = text_of(v, w);
         if (std::count(later.begin(), later.end(), word))
