@@ -33,8 +33,6 @@ foreach(
   lib_access
   lib_withdraw
   lib_pins)
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}.c)
-    prawn_guest_test(${name} ${name}.c)
-    target_link_libraries(${name} PRIVATE prawn_guest_scene)
-  endif()
+  prawn_guest_test(${name} ${name}.c)
+  target_link_libraries(${name} PRIVATE prawn_guest_scene)
 endforeach()
