@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 namespace prawn {
@@ -81,7 +82,16 @@ TEST(config, the_example_names_every_key) {
         EXPECT_NE(all.find("|" + key + "|"), std::string::npos) << key;
 }
 
-TEST(config, other_examples_load) {
+TEST(config, every_example_loads) {
+    unsigned count = 0;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(PRAWN_EXAMPLES)) {
+        if (entry.path().extension() != ".toml")
+            continue;
+        EXPECT_NO_THROW(load_config(entry.path().string())) << entry.path();
+        count++;
+    }
+    EXPECT_GE(count, 2u);
     const sim_config four = load_config(PRAWN_EXAMPLES "/four-nodes.toml");
     EXPECT_EQ(four.fabric.nodes, 4u);
     EXPECT_EQ(four.nodes.size(), 4u);
