@@ -30,3 +30,12 @@ target_include_directories(
           ${CMAKE_SOURCE_DIR}/guest-driver/include
           ${CMAKE_SOURCE_DIR}/guest-driver/include/uapi)
 target_link_libraries(test_unit_vmmc PRIVATE Threads::Threads)
+
+# What is installed; a sanitized library cannot be linked without its runtime.
+if(NOT PRAWN_SANITIZE AND NOT PRAWN_TSAN)
+  add_test(
+    NAME unit/library_install
+    COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/library_install_test.py
+            ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  set_tests_properties(unit/library_install PROPERTIES LABELS unit TIMEOUT 120)
+endif()
