@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of a guest's QEMU. Every argument here has a reason that
-// was measured; docs/performance.md has the figures.
+// The command line of a guest's QEMU. An argument whose reason is not plain has
+// it beside it.
 #include <chrono>
 #include <cmath>
 #include <thread>
