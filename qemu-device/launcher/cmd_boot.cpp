@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "commands.h"
 #include "console.h"
+#include "run_report.h"
 
 namespace prawn::launch {
 
@@ -94,7 +96,12 @@ private:
     std::string m_line;
 };
 
-int one_command(session& run) {
+// With --json - standard output is the report's alone.
+int output_fd(const session& run) {
+    return run.opts().json == "-" ? STDERR_FILENO : STDOUT_FILENO;
+}
+
+int one_command(session& run, json& report) {
     struct running {
         line_printer out;
         line_printer err;
@@ -105,7 +112,7 @@ int one_command(session& run) {
         const std::string prefix =
             run.count() > 1 ? run.node(k).name() + ": " : "";
         all.push_back(std::make_unique<running>(
-            running{line_printer(STDOUT_FILENO, prefix),
+            running{line_printer(output_fd(run), prefix),
                     line_printer(STDERR_FILENO, prefix), nullptr}));
         running* mine = all.back().get();
         mine->job = run.node(k).run(run.opts().cmd, !run.opts().as_user);
@@ -113,6 +120,7 @@ int one_command(session& run) {
             (error ? mine->err : mine->out).print(data);
         };
     }
+    report["status"] = std::vector<json>(run.count());  // null: not known
     int status = EXIT_OK;
     for (unsigned k = 0; k < run.count(); k++) {
         running& mine = *all[k];
@@ -125,6 +133,7 @@ int one_command(session& run) {
                 run.node(k).name() + " went away while the command ran",
                 run.node(k).last_console_lines(12));
         }
+        report["status"][k] = mine.job->status;
         if (status == EXIT_OK)
             status = mine.job->status;
     }
@@ -150,6 +159,27 @@ public:
 
     bool left() const { return m_left; }
 
+    // There is no more. From a terminal: it is gone, and the user with it.
+    void end() {
+        m_left = m_left || m_terminal;
+        m_ended = true;
+    }
+
+    // Called often: makes the shell see the end of its input. A ^D is lost
+    // when it comes before the shell reads its terminal by itself, and one
+    // that a command of the shell reads is that command's, so it is typed
+    // until the shell has gone.
+    void tick() {
+        if (!m_open || !m_ended || steady::now() < m_next_end)
+            return;
+        // What lacks its newline is a line all the same.
+        if (m_last >= ' ')
+            type("\n", 1);
+        type(&END_OF_INPUT, 1);
+        m_next_end = steady::now() + m_pause;
+        m_pause = std::min(m_pause * 2, LONGEST_PAUSE);
+    }
+
     void take(const char* data, size_t size) {
         for (size_t i = 0; i < size && m_terminal; i++) {
             m_left = m_left || data[i] == LEAVE_KEY;
@@ -160,7 +190,7 @@ public:
         if (m_left)
             return;
         if (m_open)
-            m_guest.type(data, size);
+            type(data, size);
         else
             m_early.append(data, size);
     }
@@ -168,15 +198,27 @@ public:
     // The shell is there: a booting kernel would have lost it.
     void open() {
         m_open = true;
-        m_guest.type(m_early.data(), m_early.size());
+        type(m_early.data(), m_early.size());
         m_early.clear();
     }
 
 private:
+    static constexpr auto LONGEST_PAUSE = std::chrono::milliseconds(2000);
+
+    void type(const char* data, size_t size) {
+        m_guest.type(data, size);
+        if (size > 0)
+            m_last = data[size - 1];
+    }
+
     guest& m_guest;
     bool m_terminal;
     bool m_left = false;
     bool m_open = false;
+    bool m_ended = false;
+    char m_last = 0;
+    steady::time_point m_next_end;
+    std::chrono::milliseconds m_pause{200};
     std::string m_early;
 };
 
@@ -191,8 +233,10 @@ int shell(session& run) {
             input.take(data, static_cast<size_t>(size));
             return;
         }
+        if (size < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
         run.loop().forget(STDIN_FILENO);
-        input.take(&END_OF_INPUT, 1);
+        input.end();
     });
     const auto over = [&] { return input.left() || run.powered_off(0); };
     // The others may take longer; they are watched all the same.
@@ -204,27 +248,32 @@ int shell(session& run) {
             run.loop().on_resize = [&run] { resize(run); };
         }
         input.open();
-        run.wait(over, 0, "");
+        run.wait(
+            [&] {
+                input.tick();
+                return over();
+            },
+            0, "");
     }
     run.loop().forget(STDIN_FILENO);
     run.loop().on_resize = nullptr;
     return EXIT_OK;
 }
 
-}  // namespace
-
-int run_boot(session& run) {
+int boot(session& run, json& report) {
     if (!run.opts().no_card)
         run.start_model();
     run.start_guests(!run.opts().cmd_given);
     if (run.opts().cmd_given) {
         run.wait_for_guests();
-        return one_command(run);
+        report["kernel"] = run.node(0).release();
+        return one_command(run, report);
     }
     // A person wants to see from the first line on.
     run.expect_power_off();
-    run.node(0).on_console = [](const char* data, size_t size) {
-        write_all(STDOUT_FILENO, data, size);
+    run.node(0).on_console = [fd = output_fd(run)](const char* data,
+                                                   size_t size) {
+        write_all(fd, data, size);
     };
     fmt::print(stderr,
                "prawn: the shell is node 0's; leave by exit{}\n"
@@ -232,6 +281,20 @@ int run_boot(session& run) {
                isatty(STDIN_FILENO) ? " or Ctrl-]" : "",
                run.dir().log("").string());
     return shell(run);
+}
+
+}  // namespace
+
+int run_boot(session& run) {
+    json report = run_facts(run);
+    return reported(run, report, [&] {
+        const int status = boot(run, report);
+        run.stop();  // the model writes its counters
+        add_counters(run, report);
+        if (run.checker_failed())
+            report["error"] = CHECKER_FAILED;
+        return status;
+    });
 }
 
 }  // namespace prawn::launch

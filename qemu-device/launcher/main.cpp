@@ -3,9 +3,12 @@
 #include <exception>
 #include <sstream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "commands.h"
+#include "run_report.h"
 
 namespace {
 
@@ -17,8 +20,20 @@ void print_details(const std::string& text) {
         fmt::print(stderr, "  | {}\n", line);
 }
 
+// Whoever started us may have closed the standard descriptors: what is opened
+// next must not be taken for one of them.
+void open_standard_descriptors() {
+    int fd = 0;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 int run(const options& opts) {
     const settings where = load_settings(opts);
+    forget_last_report(opts);
     session parts(opts, where);
     try {
         int status = EXIT_OK;
@@ -31,11 +46,8 @@ int run(const options& opts) {
         else
             status = run_bench(parts);
         parts.stop();
-        if (status == EXIT_OK && parts.checker_failed()) {
-            throw failure(EXIT_CHECK_FAILED,
-                          "the card touched memory that no kernel granted "
-                          "(--verbose shows which)");
-        }
+        if (status == EXIT_OK && parts.checker_failed())
+            throw failure(EXIT_CHECK_FAILED, CHECKER_FAILED);
         return status;
     } catch (const failure& error) {
         if (error.code() != EXIT_PART_DIED)
@@ -51,6 +63,7 @@ int run(const options& opts) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_standard_descriptors();
     try {
         options opts;
         if (!parse_options(argc, argv, opts))

@@ -18,6 +18,10 @@
 
 namespace prawn::launch {
 
+// What a failed checker means, for people.
+constexpr const char* CHECKER_FAILED =
+    "the card touched memory that no kernel granted (--verbose shows which)";
+
 // One run: the model and the guests, started in order, watched while anything
 // is waited for, stopped in order. A part that dies unasked ends the run with
 // one line that says which and how, and its last log lines.

@@ -7,6 +7,7 @@ usage: launcher_test.py --launch PROGRAM --root DIR --build DIR [TEST...]
 """
 import argparse
 import hashlib
+import json
 import os
 import pty
 import re
@@ -191,6 +192,30 @@ class Commands(unittest.TestCase):
         self.assertIn(b"0x11e8", result.stdout)
 
 
+    def test_report(self):
+        with tempfile.NamedTemporaryFile(suffix=".json") as file:
+            result = run("boot", "--no-card", "--nodes", "2", "--json",
+                         file.name, "--cmd", "exit ${prawn_node}3")
+            self.assertEqual(result.returncode, 3, result.stderr)
+            report = json.load(file)
+        self.assertEqual(report["nodes"], 2)
+        self.assertEqual(report["status"], [3, 13])
+        self.assertRegex(report["qemu"], r"^\d+\.\d+")
+        self.assertRegex(report["kernel"], r"^\d+\.\d+.*amd64$")
+        self.assertIsNone(report["profile"])
+        self.assertNotIn("counters", report)
+        self.assertNotIn("error", report)
+
+    def test_report_on_standard_output(self):
+        result = run("boot", "--no-card", "--nodes", "1", "--json", "-",
+                     "--cmd", "echo hello; poweroff; sleep 1000")
+        self.assertEqual(result.returncode, 4)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["status"], [None])
+        self.assertIn("node0 ", report["error"])
+        self.assertIn(b"hello\n", result.stderr)
+
+
 class Endings(unittest.TestCase):
     def start(self, *words):
         running = Running(*words)
@@ -261,6 +286,32 @@ class Endings(unittest.TestCase):
                      "poweroff; sleep 1000")
         self.assertEqual(result.returncode, 4)
         self.assertRegex(result.stderr.decode(), r"error: node0 ")
+
+
+class Piped(unittest.TestCase):
+    """The shell without a terminal: it ends with its input."""
+
+    def boot(self, *words, **options):
+        before = run_directories()
+        result = run("boot", "--no-card", "--nodes", "1", *words, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(run_directories() - before, set())
+        return result.stdout
+
+    def test_nothing(self):
+        self.boot(stdin=subprocess.DEVNULL)
+
+    def test_closed(self):
+        self.boot(preexec_fn=lambda: os.close(0))
+
+    def test_commands_and_a_last_line_without_newline(self):
+        out = self.boot(input=b"echo $((6 * 7))x\nsleep 3\necho $((7 * 9))x")
+        self.assertIn(b"42x\r\n", out)
+        self.assertIn(b"63x\r\n", out)
+
+    def test_command_that_reads_and_a_stopped_one(self):
+        out = self.boot(input=b"sleep 1000\n\x1a\ntr a-c d-f\nabc\n")
+        self.assertIn(b"def\r\n", out)
 
 
 class Shell(unittest.TestCase):

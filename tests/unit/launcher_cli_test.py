@@ -5,10 +5,12 @@ takes, exit statuses, one line for each mistake.
 
 usage: launcher_cli_test.py PRAWN-LAUNCH ROOT BUILD
 """
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 LAUNCH, ROOT, BUILD = sys.argv[1:4]
@@ -76,6 +78,31 @@ class Cli(unittest.TestCase):
             self.assertEqual(result.returncode, 2, words)
             self.assertEqual(len(result.stderr.splitlines()), 1,
                              result.stderr)
+
+    def test_no_old_result_stays(self):
+        for command in LAUNCHED:
+            with tempfile.TemporaryDirectory() as folder:
+                os.mkdir(os.path.join(folder, "build"))
+                with open(os.path.join(folder, "build", "setup.conf"),
+                          "w") as conf:
+                    conf.write("kernel=1.2\nqemu=true\nbusybox=true\n")
+                file = os.path.join(folder, "result.json")
+                with open(file, "w") as old:
+                    old.write('{"ok": true}')
+                # Nothing has been built there, so nothing starts.
+                result = run(LAUNCH, "--root", folder, "--build", folder,
+                             command, "--json", file)
+                self.assertEqual(result.returncode, 3, result.stderr)
+                with open(file) as new:
+                    text = new.read()
+            if command in ("sim", "bench"):
+                self.assertEqual(text, "")
+                continue
+            report = json.loads(text)
+            self.assertIn("has not been built", report["error"])
+            self.assertEqual(report["kernel"], "1.2")
+            self.assertIs(report.get("ok"),
+                          False if command == "demo" else None)
 
     def test_launcher_without_set_up(self):
         result = run(LAUNCH, "--root", "/nonexistent", "--build", BUILD,
