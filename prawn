@@ -28,7 +28,7 @@ readonly PACKAGES=(
     # tests and benchmarks; verilator and tshark judge our files
     libgtest-dev libgmock-dev libbenchmark-dev tshark verilator
     # guests: image, kernel module, private QEMU
-    kmod xz-utils zstd libelf-dev mmdebstrap
+    kmod cpio xz-utils zstd libelf-dev mmdebstrap
     debian-archive-keyring ca-certificates util-linux
 )
 wanted=("${PACKAGES[@]}")
@@ -517,6 +517,8 @@ cmd_launch() { # demo, boot, sim, bench: prawn-launch knows their options
 }
 
 main() {
+    # A closed standard input would be some file that is opened next.
+    { : <&0; } 2>/dev/null || exec </dev/null
     local command=${1:-help}
     (($#)) && shift
     # A command's own help comes without set-up or build. What follows "--"
