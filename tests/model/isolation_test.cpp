@@ -128,6 +128,30 @@ TEST_F(isolation_test, a_blocked_destination_delays_no_other) {
     EXPECT_EQ(flowing.c.send(100), PRAWN_STATUS_OK);
 }
 
+// All credits of a destination are with data, and far more data waits: the
+// first that comes back is the management message's.
+TEST_F(isolation_test, management_goes_before_the_data_that_waits) {
+    channel c = make_channel(driver(0), 1, driver(1), 1, 0, 16);
+    const auto arrived = [&] {
+        return driver(1).counter("depacketizer.data_packets");
+    };
+    const std::uint64_t before = arrived();
+    const std::uint64_t waits = driver(0).counter("link_mac.credit_waits");
+    bench::get().host(1).set_hold(memory_host::hold::BEFORE_ANSWER, 4);
+    for (int i = 0; i < 60; i++)
+        c.from->send(0, c.source, 65536);
+    pause(300);
+    ASSERT_GT(driver(0).counter("link_mac.credit_waits"), waits);
+    ASSERT_EQ(driver(0).send_mgmt(1, {1, 2, 3}), PRAWN_STATUS_OK);
+    bench::get().host(1).set_hold(memory_host::hold::NOTHING);
+    bench::get().host(1).release(1000);
+    const prawn_kernel_event e = driver(1).wait_event(PRAWN_EVENT_TYPE_MGMT);
+    EXPECT_EQ(e.length, 3u);
+    EXPECT_LT(arrived() - before, 60u * 16 / 2);
+    while (c.from->completed() != c.from->produced())
+        ASSERT_EQ(c.from->wait_completion().status, PRAWN_STATUS_OK);
+}
+
 // What the network has taken goes on its way; of the rest nothing leaves, and
 // no command waits for the peer any more.
 TEST_F(isolation_test, a_cleared_import_waits_for_no_peer) {
