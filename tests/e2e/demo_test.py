@@ -131,6 +131,27 @@ class Demo(unittest.TestCase):
         self.assertEqual(report["status"], [0, 1])
         self.assertEqual(len(report["counters"]["nodes"]), 2)
 
+    def test_twin_in_front_of_every_block(self):
+        with open(os.path.join(ARGS.root, "examples",
+                               "two-nodes.toml")) as text:
+            blocks = re.findall(r'(?m)^\[blocks\.(\w+)\]\nimpl = "tlm"$',
+                                text.read())
+        self.assertEqual(len(blocks), 14, blocks)
+        words = [w for name in blocks
+                 for w in ("--set", f"blocks.{name}.impl=twin")]
+        plain = run("demo", "--quick", "--json", "-")
+        twins = run("demo", "--quick", "--json", "-", *words)
+        fastest = []
+        for result in (plain, twins):
+            self.assertEqual(result.returncode, 0, result.stderr)
+            summary = json.loads(result.stdout)
+            self.check(summary, 2, "pcie-gen3")
+            fastest.append(min(row["model"]["ns"]["min"]
+                               for row in summary["results"]
+                               if row["tool"] == "vmmc_lat"))
+        # They were there: they delay what passes.
+        self.assertGreater(fastest[1], fastest[0] * 1.2)
+
     def test_bad_configuration_is_one_line(self):
         result = run("demo", "--set", "blocks.utlb.entires=64")
         self.assertEqual(result.returncode, 2)
