@@ -32,6 +32,8 @@ bench::bench(const sim_config& config) :
     sc_core::sc_module(sc_core::sc_module_name("bench")), m_config(config) {
     SC_HAS_PROCESS(bench);
     m_log.attach_events(m_hash);
+    m_views = std::make_unique<observation>(
+        m_log, config.trace, "profile " + config.profile + ", " + config.time);
     m_cluster = std::make_unique<cluster>("model", config, &m_log);
     for (unsigned k = 0; k < config.fabric.nodes; k++) {
         m_hosts.push_back(std::make_unique<memory_host>(
@@ -79,6 +81,7 @@ int run_bench(int argc, char** argv, std::function<int()> body) {
     the_bench = new bench(load_config("", changes));
     the_bench->m_body = std::move(body);
     sc_core::sc_start();
+    the_bench->m_views.reset();  // completes the files
     return the_bench->m_result;
 }
 

@@ -2,7 +2,7 @@
 // The bench of whole-card tests: a cluster with a memory_host at every node.
 // One for each executable; GoogleTest runs in its SC_THREAD, so tests may wait.
 //
-//   --set KEY=VALUE   configuration, as of prawn-sim
+//   --set KEY=VALUE   configuration, as of prawn-sim; trace.* too
 //   --twins           every block with a test twin
 
 #ifndef PRAWN_TESTS_MODEL_MODEL_BENCH_H
@@ -56,6 +56,7 @@ private:
 
     sim_config m_config;
     event_log m_log;
+    std::unique_ptr<observation> m_views;
     stream_hash m_hash;
     std::unique_ptr<cluster> m_cluster;
     std::vector<std::unique_ptr<memory_host>> m_hosts;

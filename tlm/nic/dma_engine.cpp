@@ -158,8 +158,8 @@ bool dma_engine::issue_from(channel& c, std::uint64_t now) {
         if (m_events.enabled())
             m_events.emit(r.write ? event_kind::DMA_WRITE_BEGIN
                                   : event_kind::DMA_READ_BEGIN,
-                          message_id::of_context(m_env.node, r.context),
-                          f.number, size_and_channel(r.length, c.index));
+                          subject(r, m_env.node), f.number,
+                          size_and_channel(r.length, c.index));
         (r.write ? m_writes : m_reads)++;
     }
     if (f.status != PRAWN_STATUS_OK) {
@@ -302,7 +302,7 @@ void dma_engine::finish(channel& c, flight& f) {
     if (m_events.enabled())
         m_events.emit(
             r.write ? event_kind::DMA_WRITE_END : event_kind::DMA_READ_END,
-            message_id::of_context(m_env.node, r.context), f.number,
+            subject(r, m_env.node), f.number,
             size_and_channel(f.status, c.index));
     if (c.refused) {
         c.refused = false;

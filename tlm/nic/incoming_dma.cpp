@@ -125,6 +125,7 @@ void incoming_dma::ask() {
             request.context = op.what.context;
             request.write = true;
             request.va = op.what.va + (op.asked == 0 ? 0 : op.length[0]);
+            request.message = message_of(op.what.pkt->head);
             if (!utlb_out->try_put(request))
                 return;
             op.asked++;
@@ -171,6 +172,7 @@ bool incoming_dma::write_pieces(operation& op, std::uint64_t number) {
         request.length = op.length[op.begun];
         request.data = p.payload + (op.begun == 0 ? 0 : op.length[0]);
         request.keep = op.what.pkt;
+        request.message = message_of(p.head);
         if (!dma_out->try_put(request))
             return false;
         if (op.begun++ == 0)

@@ -101,8 +101,7 @@ void opt::lookup(const opt_request& r) {
     }
     if (reply.status != PRAWN_STATUS_OK)
         m_refused_of_context[r.context]++;
-    m_events.emit(event_kind::OPT_LOOKUP,
-                  message_id::of_context(m_env.node, r.context), r.import_id,
+    m_events.emit(event_kind::OPT_LOOKUP, subject(r, m_env.node), r.import_id,
                   reply.status);
     reply_out->try_put(reply);
 }

@@ -38,6 +38,7 @@ bool packetizer::ask_opt(std::uint16_t i) {
     r.import_id = command.import_id;
     r.offset = command.offset + s.offset;
     r.length = command.length - s.offset;
+    r.message = {m_env.node, s.context, job_of(s).what.message};
     return opt_out->try_put(r);
 }
 
@@ -51,6 +52,7 @@ bool packetizer::ask_utlb(std::uint16_t i, unsigned part) {
     r.hint = command.utlb_index +
              static_cast<std::uint32_t>((r.va >> PRAWN_PAGE_SHIFT) -
                                         (command.source >> PRAWN_PAGE_SHIFT));
+    r.message = {m_env.node, s.context, job_of(s).what.message};
     return utlb_out->try_put(r);
 }
 

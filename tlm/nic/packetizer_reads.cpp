@@ -77,6 +77,7 @@ bool packetizer::ask_read(std::uint16_t i) {
     r.length = length;
     r.data = s.pkt->payload + s.read;
     r.keep = s.pkt;
+    r.message = {m_env.node, s.context, job_of(s).what.message};
     if (!dma_out->try_put(r))
         return false;
     m_contexts[s.context].credit -= length + (s.read == 0 ? m_packet_cost : 0);

@@ -9,6 +9,7 @@
 #include <systemc>
 
 #include "prawn_hw.h"
+#include "support/events.h"
 #include "support/pool.h"
 
 namespace prawn {
@@ -88,6 +89,7 @@ struct utlb_request {
     bool write = false;      // the card wants to write the page
     std::uint64_t va = 0;    // any address in the page
     std::uint32_t hint = 0;  // PER_PROCESS: index of the entry
+    message_id message{};    // for events; none: of the context
 };
 struct utlb_reply {
     std::uint32_t tag = 0;
@@ -107,12 +109,20 @@ struct dma_request {
     std::uint32_t length = 0;
     std::uint8_t* data = nullptr;  // valid until the reply, or as long as keep
     ref<pooled> keep;              // owner of data
+    message_id message{};          // for events; none: of the context
 };
 struct dma_reply {
     std::uint32_t tag = 0;
     std::uint16_t status = 0;  // OK or DMA_ERROR
 };
 constexpr std::uint16_t KERNEL_CONTEXT = 0xffff;
+
+// What an event about a request belongs to.
+template <typename REQUEST>
+message_id subject(const REQUEST& r, std::uint16_t node) {
+    return r.message.has_message() ? r.message
+                                   : message_id::of_context(node, r.context);
+}
 
 // Outgoing page table: asked for every packet, so that a cleared entry stops a
 // message in its middle.
@@ -122,6 +132,7 @@ struct opt_request {
     std::uint32_t import_id = 0;
     std::uint64_t offset = 0;  // of the piece
     std::uint64_t length = 0;  // of the rest of the message from offset on
+    message_id message{};      // for events
 };
 struct opt_reply {
     std::uint32_t tag = 0;

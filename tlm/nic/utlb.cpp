@@ -167,12 +167,12 @@ void utlb::look_up(input& p, const utlb_request& request) {
         m_cache.lookup(c, request.va >> PRAWN_PAGE_SHIFT);
     if (answer_from(entry, p, request)) {
         m_hits.add(c);
-        m_events.emit(event_kind::UTLB_HIT,
-                      message_id::of_context(m_env.node, c), request.va);
+        m_events.emit(event_kind::UTLB_HIT, subject(request, m_env.node),
+                      request.va);
         return;
     }
     m_misses.add(c);
-    m_events.emit(event_kind::UTLB_MISS, message_id::of_context(m_env.node, c),
+    m_events.emit(event_kind::UTLB_MISS, subject(request, m_env.node),
                   request.va);
     miss(p, request);
 }
