@@ -5,8 +5,9 @@
 // few fields put right so that it gets further.
 //
 // Has libFuzzer's entry; linked without libFuzzer it brings a driver of its
-// own, which makes inputs until PRAWN_FUZZ_SECONDS (default 10) have passed, or
-// runs the files named on the command line.
+// own, which makes inputs out of PRAWN_FUZZ_SEED (default 1) until
+// PRAWN_FUZZ_SECONDS (default 10) have passed, or runs the files named on the
+// command line.
 
 #include <algorithm>
 #include <chrono>
@@ -308,6 +309,11 @@ std::vector<std::uint8_t> make_input(std::mt19937_64& random) {
     return input;
 }
 
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
 bool all_outcomes_seen(std::uint64_t inputs) {
     const auto& seen = the_card().seen;
     std::printf(
@@ -352,10 +358,14 @@ int sc_main(int argc, char** argv) {
     if (argc > 1)
         return 0;
 
-    const char* limit = std::getenv("PRAWN_FUZZ_SECONDS");
-    const auto end = std::chrono::steady_clock::now() +
-                     std::chrono::seconds(limit ? std::atoi(limit) : 10);
-    std::mt19937_64 random(1);
+    const std::uint64_t seed = from_environment("PRAWN_FUZZ_SEED", 1);
+    const std::chrono::seconds budget(
+        from_environment("PRAWN_FUZZ_SECONDS", 10));
+    // First, so that a run that is aborted can be repeated.
+    std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+    std::fflush(stdout);
+    const auto end = std::chrono::steady_clock::now() + budget;
+    std::mt19937_64 random(seed);
     std::uint64_t inputs = 0;
     do {
         for (unsigned i = 0; i < 100; i++, inputs++) {

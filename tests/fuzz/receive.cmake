@@ -6,3 +6,4 @@ prawn_test(
        prawn_incoming_dma
   LABEL unit
   TIMEOUT 120)
+prawn_fuzz_long(depacketizer test_fuzz_depacketizer)

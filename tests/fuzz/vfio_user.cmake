@@ -8,6 +8,7 @@ target_link_libraries(vfio_user_fuzz PRIVATE prawn_warnings prawn_vfio_user
                                              spdlog::spdlog)
 add_test(NAME fuzz/vfio_user COMMAND vfio_user_fuzz)
 set_tests_properties(fuzz/vfio_user PROPERTIES LABELS unit TIMEOUT 300)
+prawn_fuzz_long(vfio_user vfio_user_fuzz)
 
 # With clang also as a libFuzzer binary: vfio_user_libfuzzer CORPUS_DIR
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")

@@ -2,8 +2,8 @@
 //
 // Runs the fuzz target without a fuzzing engine: a seeded loop of mutations
 // over a built-in corpus of well-formed sessions, for PRAWN_FUZZ_SECONDS
-// (default 10), seed PRAWN_FUZZ_SEED. With arguments it runs those files, so
-// that a crash found elsewhere can be looked at here.
+// (default 10), seed PRAWN_FUZZ_SEED (default 1). With arguments it runs those
+// files, so that a crash found elsewhere can be looked at here.
 
 #include <dirent.h>
 
@@ -191,6 +191,10 @@ int main(int argc, char** argv) {
     const std::uint64_t seed = from_environment("PRAWN_FUZZ_SEED", 1);
     const std::chrono::seconds budget(
         from_environment("PRAWN_FUZZ_SECONDS", 10));
+    // First, so that a run that is aborted can be repeated.
+    std::printf("vfio_user_fuzz: seed %llu\n",
+                static_cast<unsigned long long>(seed));
+    std::fflush(stdout);
     mutator inputs(seed);
     LLVMFuzzerTestOneInput(nullptr, 0);
     const std::size_t before = open_descriptors();
