@@ -116,6 +116,8 @@ class Sim(unittest.TestCase):
                 (["--set", "engine=firmware"], "not available"),
                 (["--set", "blocks.opt.impl=rtl"], "not available"),
                 (["--set", "nodes=0"], "use 1 to 16"),
+                (["--set", "a\nb\x1b[2J=0"], "a?b?[2J: no such key"),
+                (["--set", "profile=/"], "no regular file"),
                 (["--json", "/no/such/dir/x"], "--json"),
                 (["--pcap", "/no/such/dir/x"], "/no/such/dir/x")):
             with self.subTest(words=words):

@@ -161,6 +161,24 @@ TEST(config, says_file_line_key_and_mend) {
               std::string::npos);
 }
 
+// Enough dots would overflow the stack of whoever takes the tables apart.
+TEST(config, too_much_of_it_is_refused_unread) {
+    std::string key = "a";
+    while (key.size() < 100000)
+        key += ".a";
+    EXPECT_EQ(refusal_of(key + " = 1\n"),
+              "FILE: is longer than 16384 bytes; see examples/two-nodes.toml "
+              "for what one is");
+    EXPECT_EQ(refusal_of("", {"nodes={" + key + "=1}"}),
+              "--set: longer than 16384 bytes; use KEY=VALUE");
+    // What is accepted is survived.
+    key.resize(16376);
+    key.back() = 'a';
+    EXPECT_EQ(refusal_of(key + "=1\n"),
+              "FILE:1: a: no such key; examples/two-nodes.toml names all that "
+              "there are");
+}
+
 TEST(config, what_is_not_there_yet_is_refused_by_name) {
     EXPECT_EQ(refusal_of("time = \"synchronized\"\n"),
               "FILE:1: time: \"synchronized\" is not available in this "

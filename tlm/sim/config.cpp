@@ -8,6 +8,8 @@
 
 #include <toml++/toml.h>
 
+#include "support/toml_limit.h"
+
 namespace prawn {
 
 namespace {
@@ -220,6 +222,10 @@ public:
 
     void file(const std::string& path) {
         m_name = path;
+        const std::string refusal = toml_refusal(path);
+        if (!refusal.empty())
+            throw config_error(path + ": " + refusal +
+                               "; see examples/two-nodes.toml for what one is");
         try {
             const toml::table table = toml::parse_file(path);
             walk(table, "");
@@ -240,6 +246,10 @@ public:
             throw config_error("--set " + item + ": no value; use KEY=VALUE");
         const std::string key = item.substr(0, at);
         const std::string value = item.substr(at + 1);
+        if (item.size() > MAX_TOML_BYTES)
+            throw config_error("--set: longer than " +
+                               std::to_string(MAX_TOML_BYTES) +
+                               " bytes; use KEY=VALUE");
         toml::table one;
         try {
             one = toml::parse("v = " + value);

@@ -163,6 +163,14 @@ int simulate(const options& o) {
     return model.failures().empty() ? 0 : 3;
 }
 
+// What came out of a file may hold anything, such as a terminal's commands.
+std::string one_line(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
+            c = '?';
+    return text;
+}
+
 }  // namespace
 
 int simulator(int argc, char** argv) {
@@ -195,7 +203,7 @@ int simulator(int argc, char** argv) {
     try {
         return simulate(o);
     } catch (const std::exception& e) {
-        std::cerr << "prawn-sim: " << e.what() << std::endl;
+        std::cerr << "prawn-sim: " << one_line(e.what()) << std::endl;
         return 1;
     }
 }

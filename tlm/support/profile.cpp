@@ -9,6 +9,8 @@
 
 #include <toml++/toml.h>
 
+#include "support/toml_limit.h"
+
 namespace prawn {
 
 namespace {
@@ -19,6 +21,10 @@ class loader
 {
 public:
     explicit loader(const std::string& path) : m_path(path) {
+        const std::string refusal = toml_refusal(path);
+        if (!refusal.empty())
+            throw std::runtime_error(path + ": " + refusal +
+                                     "; mend the file or name another profile");
         try {
             m_root = toml::parse_file(path);
         } catch (const toml::parse_error& e) {
