@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "failure.h"
+#include "support/toml_limit.h"
 
 namespace fs = std::filesystem;
 
@@ -109,6 +110,12 @@ void nodes_of_configuration(options& o) {
     }
     if (o.nodes_given || o.config.empty())
         return;
+    const std::string refusal = toml_refusal(o.config);
+    if (!refusal.empty())
+        throw failure(EXIT_USAGE,
+                      fmt::format("--config {}: {} (examples/two-nodes.toml "
+                                  "is one)",
+                                  o.config, refusal));
     try {
         const toml::table all = toml::parse_file(o.config);
         if (const auto* nodes = all["node"].as_array())

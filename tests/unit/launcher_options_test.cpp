@@ -94,6 +94,9 @@ TEST(options, nonsense_is_refused) {
     EXPECT_NE(refusal({"boot", "--set", "=1"}), "");
     EXPECT_NE(refusal({"boot", "--profile", "nonesuch"}), "");
     EXPECT_NE(refusal({"demo", "--config", "/nonexistent.toml"}), "");
+    EXPECT_NE(
+        refusal({"demo", "--config", "/dev/zero"}).find("no regular file"),
+        std::string::npos);
     EXPECT_NE(refusal({"demo", "--time", "sometimes"}), "");
     EXPECT_NE(refusal({"demo", "--engine", "steam"}), "");
 }
