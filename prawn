@@ -500,7 +500,7 @@ cmd_test() {
     done
     # Other versions of these than Debian 12's do not judge the tree.
     ! grep -qx 'VERSION_ID="12"' /etc/os-release || wanted+=("${judges[@]}")
-    prepare all prawn_ko
+    prepare all prawn_ko prawn-guest-tests
     show ctest "${ctest[@]}"
     # Tests with guests want all cores and say so by themselves.
     exec ctest --test-dir "$OUT" --no-tests=error "${ctest[@]}" "${slow[@]}" \

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -202,6 +203,14 @@ void check(options& o) {
     if (!o.share.empty() && !fs::is_directory(o.share)) {
         throw failure(EXIT_USAGE,
                       fmt::format("--share {}: is no directory", o.share));
+    }
+    // They become one quoted word of the kernel's command line.
+    if (std::any_of(o.module_params.begin(), o.module_params.end(), [](char c) {
+            return c == '"' || std::iscntrl(static_cast<unsigned char>(c));
+        })) {
+        throw failure(EXIT_USAGE,
+                      "--module-params: must be one line without quotation "
+                      "marks, as \"NAME=VALUE NAME=VALUE\"");
     }
     for (const auto& item : o.set) {
         if (item.find('=') == std::string::npos || item[0] == '=') {

@@ -263,7 +263,7 @@ TEST(command_queue, keeps_to_the_job_window) {
     b->ring_bell(1, 20);
     run_cycles(1000);
     EXPECT_EQ(b->jobs_of(1).size(), JOB_WINDOW);
-    b->done.send(job_done{0});
+    b->done.send(job_done{0, b->lives[0]});
     run_cycles(100);
     EXPECT_EQ(b->jobs_of(0).size(), JOB_WINDOW + 1);
     EXPECT_EQ(b->jobs_of(1).size(), JOB_WINDOW);

@@ -196,6 +196,9 @@ TEST(config, what_is_not_there_yet_is_refused_by_name) {
 TEST(config, changes_are_checked_too) {
     EXPECT_EQ(refusal_of("", {"nodes"}),
               "--set nodes: no value; use KEY=VALUE");
+    EXPECT_EQ(refusal_of("", {"nodes=2\nprofile=\"x\""}),
+              "--set nodes: says more than one thing; use KEY=VALUE once for "
+              "each");
     EXPECT_EQ(refusal_of("", {"nodes=many"}),
               "--set: nodes: not a whole number; use 1 to 16");
     EXPECT_EQ(refusal_of("", {"node.99.socket=x"}),

@@ -57,6 +57,14 @@ TEST(options, boot_takes_a_command_and_qemu_arguments) {
     EXPECT_TRUE(parse({"boot", "--cmd", ""}).cmd_given);
 }
 
+TEST(options, module_parameters_are_one_line) {
+    EXPECT_EQ(parse({"boot", "--module-params", "a=1 b=2"}).module_params,
+              "a=1 b=2");
+    for (const char* bad : {"a=1\nb=2", "a=\"1\"", "a=\x1b[2J"})
+        EXPECT_NE(refusal({"boot", "--module-params", bad}).find("one line"),
+                  std::string::npos);
+}
+
 TEST(options, what_does_not_exist_yet_is_refused_by_name) {
     const std::vector<std::vector<std::string>> all = {
         {"--time", "synchronized"}, {"--time", "replay"},

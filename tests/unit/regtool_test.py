@@ -254,7 +254,9 @@ class Drift(WithCopy):
             name = str(path.relative_to(self.root))
             with self.subTest(name):
                 good = path.read_text(encoding="utf-8")
-                spoilt = good.replace("BAD_KEY", "BAD_KEX").replace(
+                # Not what is written by hand: nobody makes that again.
+                word = "| `BAD_KEY` |" if path.suffix == ".md" else "BAD_KEY"
+                spoilt = good.replace(word, word.replace("Y", "X")).replace(
                     "BadKey", "BadKex"
                 )
                 self.assertNotEqual(good, spoilt)

@@ -256,6 +256,10 @@ public:
         } catch (const toml::parse_error&) {
             one.insert("v", value);
         }
+        if (one.size() != 1)
+            throw config_error("--set " + key +
+                               ": says more than one thing; use KEY=VALUE once "
+                               "for each");
         if (key.rfind("node.", 0) == 0) {
             node_key(key, *one.get("v"));
             return;
