@@ -181,8 +181,13 @@ static void disable(struct prawn_ctx *ctx)
 static void down_locked(struct prawn_ctx *ctx)
 {
 	prawn_exports_hide(ctx); /* no new importer */
-	disable(ctx);
+	/*
+	 * A notifier waits: until the card has forgotten the context, pages may
+	 * not be freed; from then on there is nothing to invalidate any more,
+	 * and the card would refuse it.
+	 */
 	mutex_lock(&ctx->table_lock);
+	disable(ctx);
 	ctx->up = false;
 	mutex_unlock(&ctx->table_lock);
 	prawn_imports_free(ctx);

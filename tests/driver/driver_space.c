@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -374,6 +375,33 @@ static void scattered(void)
 	no_event();
 }
 
+enum { GOING = 48 }; /* pages */
+
+static void *let_go(void *first)
+{
+	for (unsigned i = 0; i < GOING; i++)
+		munmap((unsigned char *)first + i * RAW_PAGE, RAW_PAGE);
+	return NULL;
+}
+
+/* To the end of a context and to the end of its memory the card agrees. */
+static void closed_while_memory_goes(void)
+{
+	for (unsigned i = 0; i < 150; i++) {
+		unsigned char *p = pages(GOING);
+		pthread_t thread;
+		struct raw one;
+
+		raw_start(&one, 4); /* ends the program if the card is dead */
+		if (!EXPECT_EQ(raw_pin(&one, p, GOING * RAW_PAGE), 0) ||
+		    !EXPECT_EQ(pthread_create(&thread, NULL, let_go, p), 0))
+			return;
+		usleep(i * 20);
+		raw_close(&one);
+		pthread_join(thread, NULL);
+	}
+}
+
 int main(void)
 {
 	raw_start(&r, 4);
@@ -390,5 +418,6 @@ int main(void)
 	tap_run("memory pressure", pressure);
 	tap_run("pins all over the address space", scattered);
 	raw_close(&r);
+	tap_run("closed while its memory goes", closed_while_memory_goes);
 	return tap_end();
 }
