@@ -12,7 +12,12 @@ if command -v ccache >/dev/null; then
 fi
 cmake --preset "$preset" >/dev/null
 log=build/$preset/build.log
-ninja -C "build/$preset" prawn-tests prawn-sim >"$log" 2>&1 || {
+targets=(prawn-tests prawn-sim)
+if [[ $filter ]]; then
+    mapfile -t targets < <(ninja -C "build/$preset" -t targets all |
+        sed -n "s|^\(test_${filter}_[^:/]*\): phony.*|\1|p")
+fi
+ninja -C "build/$preset" "${targets[@]}" >"$log" 2>&1 || {
     grep -E -A 3 'FAILED|error' "$log" | head -n 40
     echo "building preset $preset failed: the whole output is in $log"
     exit 1
