@@ -20,6 +20,22 @@ protected:
         double solo = 0;          // bytes per us, alone
     };
 
+    // 16 messages to node 2, whose host stops in mid-transfer; how many of them
+    // had left by then.
+    static unsigned send_to_stuck_host(const channel& c) {
+        bench::get().host(2).set_hold(memory_host::hold::BEFORE_ANSWER, 4);
+        for (int i = 0; i < 16; i++)
+            c.from->send(0, c.source, 65536, 0, true);
+        pause(500);
+        prawn_completion done;
+        unsigned whole = 0;
+        while (c.from->poll(done)) {
+            EXPECT_EQ(done.status, PRAWN_STATUS_OK);
+            whole++;
+        }
+        return whole;
+    }
+
     // Keeps the rings of these streams full for a while; the bytes that were
     // completed while all of them were backlogged.
     void run(std::vector<stream*> all, double us) {
@@ -159,17 +175,9 @@ TEST_F(isolation_test, a_cleared_import_waits_for_no_peer) {
     c.from->fill(c.source, c.length, 8);
     const std::uint64_t sent = driver(0).counter("packetizer.packets");
     const std::uint64_t arrived = driver(2).counter("ipt.delivered");
-    bench::get().host(2).set_hold(memory_host::hold::BEFORE_ANSWER, 4);
-    for (int i = 0; i < 16; i++)
-        c.from->send(0, c.source, 65536, 0, true);
-    pause(500);
-    prawn_completion done;
-    unsigned whole = 0;
-    while (c.from->poll(done)) {
-        EXPECT_EQ(done.status, PRAWN_STATUS_OK);
-        whole++;
-    }
+    const unsigned whole = send_to_stuck_host(c);
     ASSERT_LT(whole, 14u);
+    prawn_completion done;
     EXPECT_EQ(driver(0).clear_import(0), PRAWN_STATUS_OK);
     const std::uint64_t packets = driver(0).counter("packetizer.packets");
     std::uint64_t bytes = whole * 65536ull;
@@ -195,17 +203,9 @@ TEST_F(isolation_test, a_cleared_import_waits_for_no_peer) {
 // The same of a peer that is declared dead; what waited in the FIFO goes too.
 TEST_F(isolation_test, a_peer_declared_dead_is_waited_for_no_longer) {
     channel c = make_channel(driver(0), 1, driver(2), 1, 0, 16);
-    bench::get().host(2).set_hold(memory_host::hold::BEFORE_ANSWER, 4);
-    for (int i = 0; i < 16; i++)
-        c.from->send(0, c.source, 65536, 0, true);
-    pause(500);
-    prawn_completion done;
-    unsigned whole = 0;
-    while (c.from->poll(done)) {
-        EXPECT_EQ(done.status, PRAWN_STATUS_OK);
-        whole++;
-    }
+    const unsigned whole = send_to_stuck_host(c);
     ASSERT_LT(whole, 14u);
+    prawn_completion done;
     EXPECT_EQ(driver(0).admin(
                   card_driver::command(PRAWN_ADMIN_OPCODE_PEER_CONTROL, 0, 2)),
               PRAWN_STATUS_OK);
