@@ -26,6 +26,7 @@
 #include <spdlog/spdlog.h>
 
 #include "qemu-device/bridge/bridge.h"
+#include "qemu-device/bridge/kernel_stopper.h"
 #include "sim/cluster.h"
 #include "tests/qemu-device/client.h"
 
@@ -172,21 +173,6 @@ void measure(const std::string& path, nlohmann::json& results) {
     }
 }
 
-class stopper final : public sc_core::sc_module
-{
-public:
-    explicit stopper(sc_core::sc_module_name name) : sc_core::sc_module(name) {
-        SC_HAS_PROCESS(stopper);
-        SC_METHOD(stop);
-        dont_initialize();
-        sensitive << waker.woken();
-    }
-    kernel_waker waker{"waker"};
-
-private:
-    void stop() { sc_core::sc_stop(); }
-};
-
 }  // namespace
 }  // namespace prawn
 
@@ -214,11 +200,11 @@ int sc_main(int, char**) {
             b.control_out.bind(bus.control_in);
             b.attach(server, server.add_endpoint(directory + "/" + name, b));
         }
-        stopper end("end");
+        kernel_stopper end("end");
         server.start();
         std::thread guest([&] {
             measure(directory + "/host0", results);
-            end.waker.wake();
+            end.request();
         });
         sc_core::sc_start();
         guest.join();

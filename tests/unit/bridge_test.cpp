@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "qemu-device/bridge/kernel_stopper.h"
 #include "sim/cluster.h"
 #include "tests/qemu-device/client.h"
 
@@ -30,22 +31,6 @@ using vfio_user::protocol::IRQ_SET_DATA_EVENTFD;
 constexpr std::uint64_t GUEST = 0x100000;
 constexpr std::size_t GUEST_SIZE = 1 << 20;
 constexpr std::uint64_t RING = GUEST, ACKS = GUEST + 0x1000;
-
-class stop_module final : public sc_core::sc_module
-{
-public:
-    explicit stop_module(sc_core::sc_module_name name) :
-        sc_core::sc_module(name) {
-        SC_HAS_PROCESS(stop_module);
-        SC_METHOD(stop);
-        dont_initialize();
-        sensitive << waker.woken();
-    }
-    kernel_waker waker{"waker"};
-
-private:
-    void stop() { sc_core::sc_stop(); }
-};
 
 struct world {
     std::string directory;
@@ -337,13 +322,13 @@ int sc_main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     auto w = std::make_unique<world>();
     the_world = w.get();
-    auto end = std::make_unique<stop_module>("stop");
+    auto end = std::make_unique<prawn::kernel_stopper>("stop");
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     w->vfio->start();
     int result = 1;
     std::thread tests([&] {
         result = RUN_ALL_TESTS();
-        end->waker.wake();
+        end->request();
     });
     sc_core::sc_start();
     tests.join();

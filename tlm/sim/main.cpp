@@ -19,6 +19,7 @@
 #include <systemc>
 
 #include "qemu-device/bridge/bridge.h"
+#include "qemu-device/bridge/kernel_stopper.h"
 #include "sim/cluster.h"
 #include "sim/config.h"
 #include "sim/late_flush.h"
@@ -36,23 +37,6 @@ struct options {
     bool quiet = false;
 };
 
-// Ends the simulation on the SystemC thread, whoever asks.
-class stopper final : public sc_core::sc_module
-{
-public:
-    explicit stopper(sc_core::sc_module_name name) : sc_core::sc_module(name) {
-        SC_HAS_PROCESS(stopper);
-        SC_METHOD(stop);
-        dont_initialize();
-        sensitive << m_waker.woken();
-    }
-    void request() { m_waker.wake(); }
-
-private:
-    void stop() { sc_core::sc_stop(); }
-    kernel_waker m_waker{"waker"};
-};
-
 // SIGTERM, SIGINT and SIGHUP, which no other thread takes.
 class signal_thread
 {
@@ -67,7 +51,7 @@ public:
         std::signal(SIGPIPE, SIG_IGN);
         return set;
     }
-    signal_thread(const sigset_t& set, stopper& end) :
+    signal_thread(const sigset_t& set, kernel_stopper& end) :
         m_thread([set, &end] {
             int number = 0;
             sigwait(&set, &number);
@@ -132,7 +116,7 @@ int simulate(const options& o) {
     const observation views(log, config.trace,
                             "profile " + config.profile + ", " + config.time);
     cluster model("model", config, &log);
-    stopper end("stopper");
+    kernel_stopper end("stopper");
     std::unique_ptr<late_flush> flush;
     if (log.enabled() || log.capturing())
         flush = std::make_unique<late_flush>("flush", log);
