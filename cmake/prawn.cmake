@@ -56,8 +56,9 @@ prawn_precompiled(prawn_test_headers "<systemc>;<tlm>;<gtest/gtest.h>"
 # What is tested is optimized, the tests are not: that halves the build.
 target_compile_options(prawn_test_headers PRIVATE -O0)
 
-# Builds every test executable and nothing else.
-add_custom_target(prawn-tests)
+# Each builds the test executables of one label and nothing else.
+add_custom_target(prawn-unit-tests)
+add_custom_target(prawn-model-tests)
 
 # prawn_test(NAME dir/block SOURCES a.cpp ... LIBS x ... LABEL unit TIMEOUT 60)
 # One executable per test: SystemC cannot be elaborated twice in a process.
@@ -78,7 +79,7 @@ function(prawn_test)
   if(NOT T_NO_SYSTEMC)
     target_precompile_headers(${target} REUSE_FROM prawn_test_headers)
   endif()
-  add_dependencies(prawn-tests ${target})
+  add_dependencies(prawn-${T_LABEL}-tests ${target})
   add_test(NAME ${T_NAME} COMMAND ${target} ${T_ARGS})
   set_tests_properties(
     ${T_NAME} PROPERTIES LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT}

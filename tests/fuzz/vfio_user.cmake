@@ -18,4 +18,4 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_link_libraries(
     vfio_user_libfuzzer PRIVATE prawn_warnings prawn_vfio_user spdlog::spdlog)
 endif()
-add_dependencies(prawn-tests vfio_user_fuzz)
+add_dependencies(prawn-unit-tests vfio_user_fuzz)

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds a sanitizer preset and runs its tests (labels unit and model), or
-# those whose name begins with FILTER. Usage: run.sh SOURCE PRESET [FILTER]
+# Builds a sanitizer preset and runs its tests of one label (unit or model), or
+# those of them below DIRECTORY. Usage: run.sh SOURCE PRESET LABEL [DIRECTORY]
 set -euo pipefail
 cd "$1"
 preset=$2
-filter=${3:-}
+label=$3
+directory=${4:-}
 if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
     export CCACHE_SLOPPINESS=pch_defines,time_macros
 fi
 cmake --preset "$preset" >/dev/null
 log=build/$preset/build.log
-targets=(prawn-tests prawn-sim)
-if [[ $filter ]]; then
+targets=("prawn-$label-tests")
+if [[ $directory ]]; then
     mapfile -t targets < <(ninja -C "build/$preset" -t targets all |
-        sed -n "s|^\(test_${filter}_[^:/]*\): phony.*|\1|p")
+        sed -n "s|^\(test_${directory}_[^:/]*\): phony.*|\1|p")
 fi
 ninja -C "build/$preset" "${targets[@]}" >"$log" 2>&1 || {
     grep -E -A 3 'FAILED|error' "$log" | head -n 40
@@ -28,5 +29,5 @@ export ASAN_OPTIONS=detect_stack_use_after_return=0:exitcode=99
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=exitcode=99:second_deadlock_stack=1
 ctest --test-dir "build/$preset" --no-tests=error --output-on-failure \
-    -j "$(nproc)" -L '^(unit|model)$' ${filter:+-R "^$filter/"} \
+    -j "$(nproc)" -L "^$label\$" ${directory:+-R "^$directory/"} \
     -E '^(hw|tree|driver)/|launcher_cli'
