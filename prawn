@@ -477,20 +477,32 @@ cmd_setup() {
 }
 
 cmd_test() {
-    local ctest=(--output-on-failure -j "$(nproc)") slow=(-LE '^slow$')
-    local judges=(clang-format)
+    local ctest=(--output-on-failure -j "$(nproc)")
+    # Unit tests run within sanitize/asan; as they are only if asked for.
+    local without=(-LE '^(slow|sanitized)$')
+    local targets=(all prawn_ko prawn-guest-tests) judges=(clang-format)
+    if [[ $PRESET != release ]]; then
+        without=(-LE '^slow$') targets+=(prawn-unit-tests)
+    fi
     while (($#)); do
         case $1 in
-        --all) slow=() judges+=(clang-tidy) ;;
+        --all)
+            without=() targets+=(prawn-unit-tests) judges+=(clang-tidy)
+            ;;
         --label | -L)
             (($# > 1)) || die 2 "test: $1 needs a label"
-            ctest+=(-L "$2")
-            [[ $2 != *slow* ]] || slow=()
+            ctest+=(-L "$2") targets+=(prawn-unit-tests)
+            if [[ $2 == *slow* ]]; then
+                without=()
+            elif ((${#without[@]})); then
+                without=(-LE '^slow$')
+            fi
             shift
             ;;
         -R)
             (($# > 1)) || die 2 "test: -R needs a regular expression"
-            ctest+=(-R "$2")
+            ctest+=(-R "$2") targets+=(prawn-unit-tests)
+            ((!${#without[@]})) || without=(-LE '^slow$')
             shift
             ;;
         --verbose) verbose=1 ;;
@@ -500,10 +512,10 @@ cmd_test() {
     done
     # Other versions of these than Debian 12's do not judge the tree.
     ! grep -qx 'VERSION_ID="12"' /etc/os-release || wanted+=("${judges[@]}")
-    prepare all prawn_ko prawn-guest-tests
+    prepare "${targets[@]}"
     show ctest "${ctest[@]}"
     # Tests with guests want all cores and say so by themselves.
-    exec ctest --test-dir "$OUT" --no-tests=error "${ctest[@]}" "${slow[@]}" \
+    exec ctest --test-dir "$OUT" --no-tests=error "${ctest[@]}" "${without[@]}" \
         </dev/null
 }
 

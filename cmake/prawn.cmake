@@ -56,7 +56,9 @@ prawn_precompiled(prawn_test_headers "<systemc>;<tlm>;<gtest/gtest.h>"
 # What is tested is optimized, the tests are not: that halves the build.
 target_compile_options(prawn_test_headers PRIVATE -O0)
 
-# Each builds the test executables of one label and nothing else.
+# Each builds the test executables of one label and nothing else. Those of the
+# unit tests are not part of `all`: the default tier builds and runs them under
+# sanitizers only (tests/sanitize), which is why they have a second label.
 add_custom_target(prawn-unit-tests)
 add_custom_target(prawn-model-tests)
 
@@ -80,8 +82,12 @@ function(prawn_test)
     target_precompile_headers(${target} REUSE_FROM prawn_test_headers)
   endif()
   add_dependencies(prawn-${T_LABEL}-tests ${target})
+  if(T_LABEL STREQUAL unit)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    set(T_LABEL unit sanitized)
+  endif()
   add_test(NAME ${T_NAME} COMMAND ${target} ${T_ARGS})
   set_tests_properties(
-    ${T_NAME} PROPERTIES LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT}
+    ${T_NAME} PROPERTIES LABELS "${T_LABEL}" TIMEOUT ${T_TIMEOUT}
                          SKIP_RETURN_CODE 77)
 endfunction()

@@ -3,11 +3,11 @@
 
 find_package(spdlog REQUIRED)
 
-add_executable(vfio_user_fuzz vfio_user_fuzz.cpp vfio_user_fuzz_main.cpp)
+add_executable(vfio_user_fuzz EXCLUDE_FROM_ALL vfio_user_fuzz.cpp vfio_user_fuzz_main.cpp)
 target_link_libraries(vfio_user_fuzz PRIVATE prawn_warnings prawn_vfio_user
                                              spdlog::spdlog)
 add_test(NAME fuzz/vfio_user COMMAND vfio_user_fuzz)
-set_tests_properties(fuzz/vfio_user PROPERTIES LABELS unit TIMEOUT 300)
+set_tests_properties(fuzz/vfio_user PROPERTIES LABELS "unit;sanitized" TIMEOUT 300)
 prawn_fuzz_long(vfio_user vfio_user_fuzz)
 
 # With clang also as a libFuzzer binary: vfio_user_libfuzzer CORPUS_DIR

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds a sanitizer preset and runs its tests of one label (unit or model), or
-# those of them below DIRECTORY. Usage: run.sh SOURCE PRESET LABEL [DIRECTORY]
+# Builds a sanitizer preset and runs its tests of one label (sanitized or
+# model), or those of them below DIRECTORY.
+# Usage: run.sh SOURCE PRESET LABEL [DIRECTORY]
 set -euo pipefail
 cd "$1"
 preset=$2
@@ -13,7 +14,7 @@ if command -v ccache >/dev/null; then
 fi
 cmake --preset "$preset" >/dev/null
 log=build/$preset/build.log
-targets=("prawn-$label-tests")
+targets=("prawn-${label/sanitized/unit}-tests")
 if [[ $directory ]]; then
     mapfile -t targets < <(ninja -C "build/$preset" -t targets all |
         sed -n "s|^\(test_${directory}_[^:/]*\): phony.*|\1|p")
@@ -29,5 +30,4 @@ export ASAN_OPTIONS=detect_stack_use_after_return=0:exitcode=99
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=exitcode=99:second_deadlock_stack=1
 ctest --test-dir "build/$preset" --no-tests=error --output-on-failure \
-    -j "$(nproc)" -L "^$label\$" ${directory:+-R "^$directory/"} \
-    -E '^(hw|tree|driver)/|launcher_cli'
+    -j "$(nproc)" -L "^$label\$" ${directory:+-R "^$directory/"}

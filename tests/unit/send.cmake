@@ -13,7 +13,7 @@ foreach(test opt outgoing_fifo command_queue command_queue_life packetizer
   foreach(seed 1 7)
     add_test(NAME unit/${test}/twins-${seed} COMMAND test_unit_${test} --twins
                                                      ${seed})
-    set_tests_properties(unit/${test}/twins-${seed} PROPERTIES LABELS unit
-                                                               TIMEOUT 60)
+    set_tests_properties(unit/${test}/twins-${seed}
+                         PROPERTIES LABELS "unit;sanitized" TIMEOUT 60)
   endforeach()
 endforeach()
