@@ -42,7 +42,7 @@ typedef uint64_t prawn_le64;
 
 /* Constants of card.toml */
 #define PRAWN_ABI_MAJOR                         1               /* Driver and card must agree on it */
-#define PRAWN_ABI_MINOR                         0               /* Raised when reserved bits get a meaning */
+#define PRAWN_ABI_MINOR                         1               /* Raised when reserved bits get a meaning */
 #define PRAWN_PCI_VENDOR_ID                     0x1234          /* The vendor number that QEMU and others use for unassigned devices */
 #define PRAWN_PCI_DEVICE_ID                     0x5057          /* "PW" */
 #define PRAWN_PCI_CLASS                         0x028000        /* Network controller, other */
@@ -69,6 +69,10 @@ typedef uint64_t prawn_le64;
 #define PRAWN_TABLE_LEVELS                      4               /* Levels of a translation table; 512 entries of 8 bytes a page */
 #define PRAWN_VA_BITS                           48              /* Virtual addresses that a translation table covers */
 #define PRAWN_COUNTER_NAME_SIZE                 48              /* Bytes of a counter's name, NUL-padded */
+#define PRAWN_PTP_FRACTION_BITS                 48              /* Of PTP_INCREMENT: 2^48 is the nominal rate */
+#define PRAWN_PTP_INCREMENT_MIN                 0x0000800000000000ULL /* Half the nominal rate */
+#define PRAWN_PTP_INCREMENT_MAX                 0x0001800000000000ULL /* One and a half of it */
+#define PRAWN_PTP_MAX_PPB                       500000000       /* The same as a deviation from the nominal rate, in parts per billion */
 #define PRAWN_BAR4_CONTEXT_SHIFT                26              /* BAR 4 address bits 31:26: context */
 #define PRAWN_BAR4_KIND_SHIFT                   24              /* BAR 4 address bits 25:24: kind of slot (enum slot_kind) */
 #define PRAWN_BAR4_SLOT_SHIFT                   12              /* BAR 4 address bits 23:12: slot */
@@ -190,7 +194,7 @@ typedef uint64_t prawn_le64;
 #define PRAWN_BAR0_ID                           0x000           /* ro 32: ID_MAGIC */
 #define PRAWN_BAR0_ID_RESET                     0x4e575250U
 #define PRAWN_BAR0_ABI                          0x004           /* ro 32: Version of this interface */
-#define PRAWN_BAR0_ABI_RESET                    0x00010000U
+#define PRAWN_BAR0_ABI_RESET                    0x00010001U
 #define PRAWN_ABI_MINOR_MASK                    0x0000ffffU     /* ABI_MINOR */
 #define PRAWN_ABI_MINOR_SHIFT                   0
 #define PRAWN_ABI_MAJOR_MASK                    0xffff0000U     /* ABI_MAJOR */
@@ -208,6 +212,8 @@ typedef uint64_t prawn_le64;
 #define PRAWN_FEATURES_FIRMWARE_SHIFT           4
 #define PRAWN_FEATURES_RETRANSMIT_MASK          0x0000000000000020ULL /* Reliable delivery over a lossy fabric */
 #define PRAWN_FEATURES_RETRANSMIT_SHIFT         5
+#define PRAWN_FEATURES_PTP_MASK                 0x0000000000000040ULL /* A clock that can be set (PTP_TIME and the two behind it) */
+#define PRAWN_FEATURES_PTP_SHIFT                6
 #define PRAWN_FEATURES_UTLB_MODES_MASK          0x0000000000000f00ULL /* One bit per utlb_mode that can be chosen */
 #define PRAWN_FEATURES_UTLB_MODES_SHIFT         8
 #define PRAWN_BAR0_CTRL                         0x010           /* rw 32: Global control */
@@ -298,6 +304,10 @@ typedef uint64_t prawn_le64;
 #define PRAWN_BAR0_AU_TIMER                     0x114           /* rw 32: Nanoseconds after the last store that close a combined packet; 0: no timer */
 #define PRAWN_BAR0_FIFO_THRESHOLD               0x118           /* rw 32: Bytes in the outgoing FIFO that raise FIFO_THRESHOLD; 0: never */
 #define PRAWN_BAR0_FIFO_LEVEL                   0x11c           /* ro 32: Bytes in the outgoing FIFO */
+#define PRAWN_BAR0_PTP_TIME                     0x140           /* rw 64: The PTP clock: nanoseconds, signed, modulo 2^64 (only if FEATURES.PTP) */
+#define PRAWN_BAR0_PTP_ADJUST                   0x148           /* wo 64: Nanoseconds, signed, to add to PTP_TIME at once */
+#define PRAWN_BAR0_PTP_INCREMENT                0x150           /* rw 64: What PTP_TIME gains in each nanosecond of its time base, in 2^-48 ns; values outside of PTP_INCREMENT_MIN to _MAX are ignored */
+#define PRAWN_BAR0_PTP_INCREMENT_RESET          0x0001000000000000ULL
 #define PRAWN_BAR0_FW_CONTROL                   0x200           /* rw 32: Card processor (only if FEATURES.FIRMWARE) */
 #define PRAWN_FW_CONTROL_RUN_MASK               0x00000001U     /* Release the processor from reset */
 #define PRAWN_FW_CONTROL_RUN_SHIFT              0

@@ -14,7 +14,7 @@ package prawn_hw_pkg;
   // Driver and card must agree on it
   parameter int unsigned AbiMajor = 1;
   // Raised when reserved bits get a meaning
-  parameter int unsigned AbiMinor = 0;
+  parameter int unsigned AbiMinor = 1;
   // The vendor number that QEMU and others use for unassigned devices
   parameter int unsigned PciVendorId = 32'h1234;
   // "PW"
@@ -67,6 +67,14 @@ package prawn_hw_pkg;
   parameter int unsigned VaBits = 48;
   // Bytes of a counter's name, NUL-padded
   parameter int unsigned CounterNameSize = 48;
+  // Of PTP_INCREMENT: 2^48 is the nominal rate
+  parameter int unsigned PtpFractionBits = 48;
+  // Half the nominal rate
+  parameter logic [63:0] PtpIncrementMin = 64'h800000000000;
+  // One and a half of it
+  parameter logic [63:0] PtpIncrementMax = 64'h1800000000000;
+  // The same as a deviation from the nominal rate, in parts per billion
+  parameter int unsigned PtpMaxPpb = 500000000;
   // BAR 4 address bits 31:26: context
   parameter int unsigned Bar4ContextShift = 26;
   // BAR 4 address bits 25:24: kind of slot (enum slot_kind)
@@ -253,7 +261,7 @@ package prawn_hw_pkg;
   parameter logic [31:0] Bar0IdReset = 32'h4e575250;
   // ro 32: Version of this interface
   parameter logic [19:0] Bar0AbiOffset = 20'h004;
-  parameter logic [31:0] Bar0AbiReset = 32'h10000;
+  parameter logic [31:0] Bar0AbiReset = 32'h10001;
   // ro 64: What this card has
   parameter logic [19:0] Bar0FeaturesOffset = 20'h008;
   // rw 32: Global control
@@ -313,6 +321,14 @@ package prawn_hw_pkg;
   parameter logic [19:0] Bar0FifoThresholdOffset = 20'h118;
   // ro 32: Bytes in the outgoing FIFO
   parameter logic [19:0] Bar0FifoLevelOffset = 20'h11c;
+  // rw 64: The PTP clock: nanoseconds, signed, modulo 2^64 (only if FEATURES.PTP)
+  parameter logic [19:0] Bar0PtpTimeOffset = 20'h140;
+  // wo 64: Nanoseconds, signed, to add to PTP_TIME at once
+  parameter logic [19:0] Bar0PtpAdjustOffset = 20'h148;
+  // rw 64: What PTP_TIME gains in each nanosecond of its time base, in 2^-48 ns; values outside of
+  // PTP_INCREMENT_MIN to _MAX are ignored
+  parameter logic [19:0] Bar0PtpIncrementOffset = 20'h150;
+  parameter logic [63:0] Bar0PtpIncrementReset = 64'h1000000000000;
   // rw 32: Card processor (only if FEATURES.FIRMWARE)
   parameter logic [19:0] Bar0FwControlOffset = 20'h200;
   // ro 32: State of the processor and handshake
@@ -338,7 +354,9 @@ package prawn_hw_pkg;
   typedef struct packed {
     logic [51:0] rsvd0;
     logic [3:0] utlb_modes;                  // One bit per utlb_mode that can be chosen
-    logic [1:0] rsvd1;
+    logic rsvd1;
+    // A clock that can be set (PTP_TIME and the two behind it)
+    logic ptp;
     logic retransmit;                        // Reliable delivery over a lossy fabric
     logic firmware;                          // A processor that wants firmware
     logic snoop;                             // Automatic update by bus snooping

@@ -245,11 +245,11 @@ static inline const char* prawn_mgmt_type_name(unsigned value) {
     }
 }
 
-#define PRAWN_BAR0_REGISTERS 37
+#define PRAWN_BAR0_REGISTERS 40
 /* By rising offset. */
 static const struct prawn_register_info prawn_bar0_registers[] = {
     {"ID", 0x000, 32, 1, 1, 0, 0x4e575250},
-    {"ABI", 0x004, 32, 1, 1, 0, 0x10000},
+    {"ABI", 0x004, 32, 1, 1, 0, 0x10001},
     {"FEATURES", 0x008, 64, 1, 1, 0, 0x0},
     {"CTRL", 0x010, 32, 1, 1, 1, 0x0},
     {"STATUS", 0x014, 32, 1, 1, 0, 0x0},
@@ -278,6 +278,9 @@ static const struct prawn_register_info prawn_bar0_registers[] = {
     {"AU_TIMER", 0x114, 32, 1, 1, 1, 0x0},
     {"FIFO_THRESHOLD", 0x118, 32, 1, 1, 1, 0x0},
     {"FIFO_LEVEL", 0x11c, 32, 1, 1, 0, 0x0},
+    {"PTP_TIME", 0x140, 64, 1, 1, 1, 0x0},
+    {"PTP_ADJUST", 0x148, 64, 1, 0, 1, 0x0},
+    {"PTP_INCREMENT", 0x150, 64, 1, 1, 1, 0x1000000000000},
     {"FW_CONTROL", 0x200, 32, 1, 1, 1, 0x0},
     {"FW_STATUS", 0x204, 32, 1, 1, 0, 0x0},
     {"FW_ADDRESS", 0x208, 32, 1, 1, 1, 0x0},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The control plane of the card.
-foreach(test csr notifier admin_queue)
+foreach(test csr notifier admin_queue ptp_clock)
   prawn_test(
     NAME unit/${test}
     SOURCES ${test}_test.cpp main.cpp

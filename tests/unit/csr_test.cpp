@@ -24,6 +24,7 @@ struct fake_backend : sc_core::sc_object, csr_backend_if {
     std::uint64_t admin = 0, ack = 0, event = 0;
     unsigned admin_log2 = 0, event_log2 = 0;
     std::uint32_t doorbell = 0, mode = 0, geometry = 0x29, threshold = 0;
+    std::uint64_t ptp_read = 0, ptp_written = 0, ptp_value = 0;
 
     explicit fake_backend(const char* name) : sc_core::sc_object(name) {}
     std::uint64_t features() const override { return 0x100; }
@@ -52,6 +53,15 @@ struct fake_backend : sc_core::sc_object, csr_backend_if {
     void set_fifo_threshold(std::uint32_t bytes) override { threshold = bytes; }
     std::uint32_t context_state(std::uint16_t context) const override {
         return 0x10000u * context + 1;
+    }
+    std::uint64_t read_ptp(std::uint64_t offset, unsigned size) override {
+        ptp_read = offset << 4 | size;
+        return 0x1122334455667788 >> (8 * (8 - size));
+    }
+    void write_ptp(std::uint64_t offset, unsigned size,
+                   std::uint64_t value) override {
+        ptp_written = offset << 4 | size;
+        ptp_value = value;
     }
     void set_intx(bool level) override { intx = level; }
 };
@@ -251,6 +261,25 @@ TEST_F(csr_test, halves_of_a_wide_register) {
     EXPECT_EQ(b().backend.admin, 0x200001000u);
     EXPECT_EQ(read(0, PRAWN_BAR0_ADMIN_BASE + 4, 4), 2u);
     EXPECT_EQ(read(0, PRAWN_BAR0_ADMIN_BASE, 8), 0x200001000u);
+}
+
+// Unlike those of other registers, their halves are the block's own matter.
+TEST_F(csr_test, the_ptp_clock_sees_each_access_as_it_is) {
+    EXPECT_EQ(read(0, PRAWN_BAR0_PTP_TIME, 8), 0x1122334455667788u);
+    EXPECT_EQ(b().backend.ptp_read, PRAWN_BAR0_PTP_TIME << 4 | 8);
+    EXPECT_EQ(read(0, PRAWN_BAR0_PTP_INCREMENT + 4, 4), 0x11223344u);
+    EXPECT_EQ(b().backend.ptp_read, (PRAWN_BAR0_PTP_INCREMENT + 4) << 4 | 4);
+    b().backend.ptp_read = 0;
+    EXPECT_EQ(read(0, PRAWN_BAR0_PTP_ADJUST, 8), 0u);  // write only
+    EXPECT_EQ(b().backend.ptp_read, 0u);
+    write(0, PRAWN_BAR0_PTP_ADJUST, 8, ~0ull);
+    EXPECT_EQ(b().backend.ptp_written, PRAWN_BAR0_PTP_ADJUST << 4 | 8);
+    EXPECT_EQ(b().backend.ptp_value, ~0ull);
+    write(0, PRAWN_BAR0_PTP_TIME + 4, 4, 77);
+    EXPECT_EQ(b().backend.ptp_written, (PRAWN_BAR0_PTP_TIME + 4) << 4 | 4);
+    EXPECT_EQ(b().backend.ptp_value, 77u);
+    write(0, PRAWN_BAR0_PTP_TIME, 2, 1);  // no such access
+    EXPECT_EQ(b().backend.ptp_value, 77u);
 }
 
 TEST_F(csr_test, rings_go_to_their_blocks) {

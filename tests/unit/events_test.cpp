@@ -157,6 +157,7 @@ TEST(events, numbers_stay) {
     EXPECT_EQ(static_cast<int>(event_kind::CHECK_FAILED), 57);
     EXPECT_EQ(static_cast<int>(block_id::DMA_ENGINE), 7);
     EXPECT_EQ(static_cast<int>(block_id::PEERS), 21);
+    EXPECT_EQ(static_cast<int>(block_id::PTP_CLOCK), 22);
 }
 
 TEST(csv, one_line_for_each_event) {

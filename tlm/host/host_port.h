@@ -73,6 +73,19 @@ public:
     virtual void set_attached(bool on) = 0;
 };
 
+// Card -> host: what the card's PTP clock runs on, for hosts whose own clock is
+// not model time. Nanoseconds from any origin near the start of the run; never
+// falls. SystemC thread only; answers at once.
+//
+// It is asked within BAR accesses to registers PTP_*, at most once in each, and
+// never otherwise: who records a run keeps the answers, in order, and a replay
+// gives them again.
+class time_base_if : public virtual sc_core::sc_interface
+{
+public:
+    virtual std::uint64_t now_ns() = 0;
+};
+
 // Card -> host. SystemC thread only; never refused.
 class interrupt_if : public virtual sc_core::sc_interface
 {

@@ -10,6 +10,7 @@
 #ifndef PRAWN_NIC_CONTRACTS_H
 #define PRAWN_NIC_CONTRACTS_H
 
+#include "host/host_port.h"
 #include "nic/types.h"
 #include "support/block.h"
 
@@ -268,6 +269,23 @@ public:
     // Registers of BAR 0.
     virtual void set_event_ring(std::uint64_t base, unsigned log2) = 0;
     virtual void set_ack_ring(std::uint64_t base, unsigned log2) = 0;
+};
+
+// The PTP clock, a counter of nanoseconds that software sets and steers.
+// Without a host's time base it runs on model time. After a reset it shows its
+// time base.
+// Control: DRAIN (at once).
+class ptp_clock_base : public block
+{
+public:
+    sc_core::sc_port<time_base_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> time_base{
+        "time_base"};
+    using block::block;
+    // Registers PTP_* at their offsets in BAR 0; aligned, 4 or 8 bytes. Takes
+    // effect, or is the time, at once.
+    virtual std::uint64_t read(std::uint64_t offset, unsigned size) = 0;
+    virtual void write(std::uint64_t offset, unsigned size,
+                       std::uint64_t value) = 0;
 };
 
 // What GRANT and REVOKE tell the checker of host DMA, if there is one. Returns

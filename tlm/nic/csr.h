@@ -43,6 +43,11 @@ public:
     virtual void set_fifo_threshold(std::uint32_t bytes) = 0;
     virtual std::uint32_t context_state(std::uint16_t context) const = 0;
 
+    // Registers PTP_*: an access of 4 or 8 bytes.
+    virtual std::uint64_t read_ptp(std::uint64_t offset, unsigned size) = 0;
+    virtual void write_ptp(std::uint64_t offset, unsigned size,
+                           std::uint64_t value) = 0;
+
     virtual void set_intx(bool level) = 0;
 };
 

@@ -55,6 +55,11 @@ const info_t* find_doorbell(std::uint64_t offset, unsigned size) {
     return find(map, offset, size, false);
 }
 
+bool is_ptp(const info_t& r) {
+    return r.offset >= PRAWN_BAR0_PTP_TIME &&
+           r.offset <= PRAWN_BAR0_PTP_INCREMENT;
+}
+
 }  // namespace
 
 void csr::bad_access() {
@@ -98,6 +103,8 @@ std::uint64_t csr::read_bar0(const access& a) {
     }
     if (r->width == 32)
         return bar0_value(a.offset) & 0xffffffff;
+    if (is_ptp(*r))  // its halves are not independent
+        return backend->read_ptp(a.offset, a.size);
     const std::uint64_t whole = bar0_value(a.offset & ~std::uint64_t{7});
     if (a.size == 8)
         return whole;
@@ -108,6 +115,10 @@ void csr::write_bar0(const access& a, std::uint64_t value) {
     const info_t* r = find_bar0(a.offset, a.size);
     if (!r || !r->writable) {
         bad_access();
+        return;
+    }
+    if (is_ptp(*r)) {
+        backend->write_ptp(a.offset, a.size, value);
         return;
     }
     if (r->width == 32 || a.size == 8) {

@@ -9,7 +9,7 @@ std::vector<block*> nic_blocks::all() const {
             utlb.get(),         dma_engine.get(),    opt.get(),
             packetizer.get(),   outgoing_fifo.get(), reliable.get(),
             link_mac.get(),     depacketizer.get(),  ipt.get(),
-            incoming_dma.get(), notifier.get()};
+            incoming_dma.get(), notifier.get(),      ptp_clock.get()};
 }
 
 nic::~nic() = default;
@@ -48,8 +48,10 @@ void nic::enable_card(bool on) {
 }
 
 std::uint64_t nic::features() const {
-    std::uint64_t value = PRAWN_FIELD_PUT(
-        FEATURES_UTLB_MODES, std::uint64_t{1} << PRAWN_UTLB_MODE_HIERARCHICAL);
+    std::uint64_t value =
+        PRAWN_FIELD_PUT(FEATURES_UTLB_MODES,
+                        std::uint64_t{1} << PRAWN_UTLB_MODE_HIERARCHICAL) |
+        PRAWN_FEATURES_PTP_MASK;
     if (m_checker)
         value |= PRAWN_FEATURES_CHECKER_MASK;
     return value;

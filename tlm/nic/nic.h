@@ -64,6 +64,7 @@ struct nic_blocks {
     std::unique_ptr<ipt_base> ipt;
     std::unique_ptr<incoming_dma_base> incoming_dma;
     std::unique_ptr<notifier_base> notifier;
+    std::unique_ptr<ptp_clock_base> ptp_clock;
 
     // Every block, in the order in which they are reset.
     std::vector<block*> all() const;
@@ -83,6 +84,9 @@ public:
     sc_core::sc_port<interrupt_if> interrupt_out{"interrupt_out"};
     put_port<packet_ref> link_out{"link_out"};
     put_port<unsigned> credit_out{"credit_out"};
+    // Unbound: model time.
+    sc_core::sc_port<time_base_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> time_base{
+        "time_base"};
 
     // checker: what GRANT and REVOKE go to, or null.
     nic(sc_core::sc_module_name name, const block_env& env,
@@ -130,6 +134,13 @@ private:
     }
     std::uint32_t context_state(std::uint16_t context) const override {
         return m_blocks.command_queue->context_state(context);
+    }
+    std::uint64_t read_ptp(std::uint64_t offset, unsigned size) override {
+        return m_blocks.ptp_clock->read(offset, size);
+    }
+    void write_ptp(std::uint64_t offset, unsigned size,
+                   std::uint64_t value) override {
+        m_blocks.ptp_clock->write(offset, size, value);
     }
     void set_intx(bool level) override { interrupt_out->intx(level); }
 

@@ -12,6 +12,7 @@
 #include "nic/opt.h"
 #include "nic/outgoing_fifo.h"
 #include "nic/packetizer.h"
+#include "nic/ptp_clock.h"
 #include "nic/reliable.h"
 #include "nic/utlb.h"
 
@@ -22,7 +23,7 @@ const std::vector<std::string>& block_names() {
         "csr",          "admin_queue", "command_queue", "utlb",
         "dma_engine",   "opt",         "packetizer",    "outgoing_fifo",
         "reliable",     "link_mac",    "depacketizer",  "ipt",
-        "incoming_dma", "notifier"};
+        "incoming_dma", "notifier",    "ptp_clock"};
     return names;
 }
 
@@ -59,6 +60,7 @@ nic_blocks make_blocks(const nic_config& config, const block_env& env) {
     b.incoming_dma =
         std::make_unique<incoming_dma>("incoming_dma", env, incoming);
     b.notifier = std::make_unique<notifier>("notifier", env);
+    b.ptp_clock = std::make_unique<ptp_clock>("ptp_clock", env);
     return b;
 }
 

@@ -133,6 +133,7 @@ void nic::wiring::connect_host_side() {
     m_card.bar_in.bind(b.csr->bar_in);
     b.dma_bus->bind(m_card.dma_out);
     b.csr->backend.bind(m_card);
+    b.ptp_clock->time_base.bind(m_card.time_base);
     b.csr->doorbell_out.bind(to("command_queue", "doorbell_in",
                                 b.command_queue->doorbell_in(),
                                 input_kind::TAKES_ALL));
@@ -176,7 +177,8 @@ void nic::wiring::connect_control() {
                        static_cast<block*>(b.dma_engine.get()),
                        static_cast<block*>(b.reliable.get()),
                        static_cast<block*>(b.link_mac.get()),
-                       static_cast<block*>(b.depacketizer.get())})
+                       static_cast<block*>(b.depacketizer.get()),
+                       static_cast<block*>(b.ptp_clock.get())})
         one->control_out.bind(none);
     b.admin_queue->ack_out.bind(
         to("notifier", "ack_in", b.notifier->ack_in(), input_kind::TAKES_ALL));

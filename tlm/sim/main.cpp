@@ -20,6 +20,7 @@
 
 #include "qemu-device/bridge/bridge.h"
 #include "qemu-device/bridge/kernel_stopper.h"
+#include "qemu-device/bridge/wall_clock.h"
 #include "sim/cluster.h"
 #include "sim/config.h"
 #include "sim/late_flush.h"
@@ -115,6 +116,7 @@ int simulate(const options& o) {
     event_log log;
     const observation views(log, config.trace,
                             "profile " + config.profile + ", " + config.time);
+    wall_clock wall;
     cluster model("model", config, &log);
     kernel_stopper end("stopper");
     std::unique_ptr<late_flush> flush;
@@ -131,6 +133,9 @@ int simulate(const options& o) {
         bus.dma_out.bind(host.dma_in);
         bus.interrupt_out.bind(host.interrupt_in);
         host.control_out.bind(bus.control_in);
+        // Model time stands still while a guest that runs free computes.
+        if (config.time == "free-running")
+            model.at(k).card.time_base.bind(wall);
         std::string socket = config.nodes[k].socket;
         if (socket.empty())
             socket = o.run_dir + "/" + name + ".sock";

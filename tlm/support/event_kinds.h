@@ -33,7 +33,8 @@ namespace prawn {
     X(NOTIFIER, "notifier")           \
     X(CARD_CPU, "card_cpu")           \
     X(MANAGEMENT, "management")       \
-    X(PEERS, "peers")
+    X(PEERS, "peers")                 \
+    X(PTP_CLOCK, "ptp_clock")
 
 enum class block_id : std::uint8_t {
 #define PRAWN_X(NAME, name) NAME,
