@@ -59,47 +59,36 @@ std::string module_content(const fs::path& file) {
     return plain;
 }
 
-// Modules that a shared folder needs, dependencies first.
-std::vector<std::string> module_order(const fs::path& modules,
-                                      const std::vector<std::string>& wanted) {
-    std::map<std::string, std::vector<std::string>> needs;
-    std::map<std::string, std::string> by_name;
-    std::istringstream lines(read_file(modules / "modules.dep"));
-    std::string line;
-    while (std::getline(lines, line)) {
-        std::istringstream words(line);
-        std::string path;
-        words >> path;
-        if (path.empty() || path.back() != ':')
-            continue;
-        path.pop_back();
-        const std::string file = fs::path(path).filename();
-        by_name[file.substr(0, file.find('.'))] = path;
-        auto& list = needs[path];
-        for (std::string word; words >> word;)
-            list.push_back(word);
+// A module as the kernel knows it, whatever its file is called.
+std::string module_name(const std::string& file) {
+    std::string name = fs::path(file).filename();
+    name = name.substr(0, name.find('.'));
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+// Debian's modules below /lib/prawn/DIR of the guest, and the file "order",
+// which names them in the order of loading.
+void add_modules(cpio_writer& out, const std::string& dir,
+                 const fs::path& modules,
+                 const std::vector<std::string>& paths) {
+    std::string order;
+    for (const auto& path : paths) {
+        const std::string name = module_name(path) + ".ko";
+        out.file("/lib/prawn/" + dir + "/" + name, 0644,
+                 module_content(modules / path));
+        order += name + "\n";
     }
-    std::vector<std::string> order;
-    const auto add = [&](const std::string& path) {
-        if (std::find(order.begin(), order.end(), path) == order.end())
-            order.push_back(path);
-    };
-    for (const auto& name : wanted) {
-        const auto it = by_name.find(name);
-        if (it == by_name.end())
-            continue;  // built into this kernel
-        auto list = needs[it->second];
-        // modules.dep lists a module's needs with the deepest last
-        for (auto need = list.rbegin(); need != list.rend(); ++need)
-            add(*need);
-        add(it->second);
-    }
-    return order;
+    out.file("/lib/prawn/" + dir + "/order", 0644, order);
+}
+
+fs::path modules_of(const settings& where) {
+    return fs::path("/lib/modules") / where.kernel;
 }
 
 std::string base_layer(const settings& where, const fs::path& busybox) {
     const fs::path source = where.root / "guest-driver" / "image";
-    const fs::path modules = fs::path("/lib/modules") / where.kernel;
+    const fs::path modules = modules_of(where);
     cpio_writer out;
     for (const char* path : {"/dev", "/proc", "/sys", "/run", "/root", "/home",
                              "/bin", "/sbin", "/etc"}) {
@@ -119,23 +108,15 @@ std::string base_layer(const settings& where, const fs::path& busybox) {
             out.symlink("/bin/" + name, "busybox");
     }
 
-    std::string order;
-    const auto wanted =
-        module_order(modules, {"virtio_pci", "9pnet_virtio", "9p"});
-    for (const auto& path : wanted) {
-        std::string name = fs::path(path).filename();
-        name = name.substr(0, name.find('.')) + ".ko";
-        out.file("/lib/prawn/share/" + name, 0644,
-                 module_content(modules / path));
-        order += name + "\n";
-    }
-    out.file("/lib/prawn/share/order", 0644, order);
+    add_modules(out, "share", modules,
+                module_order(modules, {"virtio_pci", "9pnet_virtio", "9p"}));
     return out.finish();
 }
 
 // Our module sheds its debug information, which would be most of the image.
 std::string tools_layer(const settings& where, bool need_card) {
     cpio_writer out;
+    std::vector<std::string> needs;
     const auto list = parse_file_list(
         read_file(where.root / "guest-driver" / "image" / "files.list"), where);
     for (const auto& item : list) {
@@ -152,11 +133,15 @@ std::string tools_layer(const settings& where, bool need_card) {
         std::string content;
         if (item.source.extension() == ".ko") {
             content = without_debug_info(item.source, where.image_dir());
+            if (item.source.filename() == "prawn.ko")
+                needs = module_needs(item.source, where.image_dir());
         } else {
             content = read_file(item.source);
         }
         out.file(item.target, item.mode, content);
     }
+    add_modules(out, "needs", modules_of(where),
+                module_order(modules_of(where), needs, true));
     return out.finish();
 }
 
@@ -253,6 +238,85 @@ std::string without_debug_info(const fs::path& module,
     std::string content = read_file(fs::exists(bare) ? bare : module);
     fs::remove(bare, ignored);
     return content;
+}
+
+// The entry "depends=a,b" that kbuild writes into .modinfo. What is built into
+// the kernel is not among them.
+std::vector<std::string> module_needs(const fs::path& module,
+                                      const fs::path& scratch) {
+    const fs::path section =
+        scratch /
+        fmt::format("{}.modinfo.{}", module.filename().string(), getpid());
+    std::error_code ignored;
+    fs::remove(section, ignored);
+    output_of({{"objcopy", "-O", "binary", "--only-section=.modinfo",
+                "--set-section-flags", ".modinfo=alloc", module.string(),
+                section.string()},
+               {}});
+    const std::string info =
+        fs::exists(section) ? read_file(section) : std::string();
+    fs::remove(section, ignored);
+    std::istringstream entries(info);
+    for (std::string entry; std::getline(entries, entry, '\0');) {
+        const std::string key = "depends=";
+        if (entry.compare(0, key.size(), key) != 0)
+            continue;
+        std::vector<std::string> names;
+        std::istringstream list(entry.substr(key.size()));
+        for (std::string name; std::getline(list, name, ',');)
+            names.push_back(name);
+        return names;
+    }
+    throw failure(EXIT_SETUP,
+                  fmt::format("{}: does not say what modules it needs: build "
+                              "it anew",
+                              module.string()));
+}
+
+std::vector<std::string> module_order(const fs::path& modules,
+                                      const std::vector<std::string>& wanted,
+                                      bool all) {
+    std::map<std::string, std::vector<std::string>> needs;
+    std::map<std::string, std::string> by_name;
+    std::istringstream lines(read_file(modules / "modules.dep"));
+    std::string line;
+    while (std::getline(lines, line)) {
+        std::istringstream words(line);
+        std::string path;
+        words >> path;
+        if (path.empty() || path.back() != ':')
+            continue;
+        path.pop_back();
+        by_name[module_name(path)] = path;
+        auto& list = needs[path];
+        for (std::string word; words >> word;)
+            list.push_back(word);
+    }
+    std::vector<std::string> order;
+    const auto add = [&](const std::string& path) {
+        if (std::find(order.begin(), order.end(), path) == order.end())
+            order.push_back(path);
+    };
+    for (const auto& name : wanted) {
+        const auto it = by_name.find(module_name(name));
+        if (it == by_name.end()) {
+            if (all) {
+                throw failure(
+                    EXIT_SETUP,
+                    fmt::format("{}: no module {}, which prawn.ko needs: "
+                                "build prawn.ko for this kernel, or install "
+                                "its package anew",
+                                (modules / "modules.dep").string(), name));
+            }
+            continue;  // built into this kernel
+        }
+        const auto& list = needs[it->second];
+        // modules.dep lists a module's needs with the deepest last
+        for (auto need = list.rbegin(); need != list.rend(); ++need)
+            add(*need);
+        add(it->second);
+    }
+    return order;
 }
 
 guest_image build_image(const settings& where, bool need_card) {

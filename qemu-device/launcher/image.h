@@ -32,6 +32,19 @@ std::string extract_kernel(const std::string& bzimage,
 std::string without_debug_info(const std::filesystem::path& module,
                                const std::filesystem::path& scratch);
 
+// Names of the modules that a module needs, as it says itself. Throws failure
+// if the file is no module.
+std::vector<std::string> module_needs(const std::filesystem::path& module,
+                                      const std::filesystem::path& scratch);
+
+// Files, below the directory `modules` of a kernel's modules, of those named
+// and of all that they need, by its modules.dep; in the order of loading. A
+// module that is not there is built into the kernel and passed over; with
+// `all`, it throws failure.
+std::vector<std::string> module_order(const std::filesystem::path& modules,
+                                      const std::vector<std::string>& wanted,
+                                      bool all = false);
+
 // One line of files.list.
 struct image_file {
     unsigned mode = 0;

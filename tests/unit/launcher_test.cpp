@@ -230,6 +230,51 @@ TEST_F(image, two_runs_strip_the_same_module) {
     }
 }
 
+// As kbuild and depmod write them; with names as Debian has them, too.
+TEST_F(image, modules_come_with_what_they_need) {
+    const std::string object = fs::read_symlink("/proc/self/exe");
+    const fs::path module = m_dir / "x.ko";
+    const auto with_info = [&](const std::string& info) {
+        write_file(m_dir / "info", info);
+        const std::string command =
+            "objcopy --add-section .modinfo=" + (m_dir / "info").string() +
+            " " + object + " " + module.string();
+        ASSERT_EQ(system(command.c_str()), 0);
+        fs::remove(m_dir / "info");
+    };
+    using names = std::vector<std::string>;
+    with_info(std::string("license=GPL\0depends=ptp,i2c-core\0name=x\0", 40));
+    EXPECT_EQ(module_needs(module, m_dir), (names{"ptp", "i2c-core"}));
+    with_info(std::string("xdepends=no\0depends=\0", 21));
+    EXPECT_EQ(module_needs(module, m_dir), names{});
+    with_info(std::string("license=GPL\0", 12));
+    EXPECT_THROW(module_needs(module, m_dir), failure);
+    EXPECT_THROW(module_needs(object, m_dir), failure);
+    write_file(m_dir / "text", "no module");
+    EXPECT_THROW(module_needs(m_dir / "text", m_dir), failure);
+    EXPECT_THROW(module_needs(m_dir / "none", m_dir), failure);
+    fs::remove(module);
+    fs::remove(m_dir / "text");
+    EXPECT_TRUE(fs::is_empty(m_dir));
+
+    write_file(m_dir / "modules.dep",
+               "kernel/drivers/ptp/ptp.ko.xz: kernel/drivers/pps/pps_core.ko\n"
+               "kernel/drivers/pps/pps_core.ko:\n"
+               "kernel/i2c/i2c-core.ko: kernel/lib/b.ko kernel/lib/a.ko\n"
+               "kernel/lib/a.ko:\n"
+               "kernel/lib/b.ko: kernel/lib/a.ko\n");
+    EXPECT_EQ(module_order(m_dir, {"ptp"}),
+              (names{"kernel/drivers/pps/pps_core.ko",
+                     "kernel/drivers/ptp/ptp.ko.xz"}));
+    EXPECT_EQ(
+        module_order(m_dir, {"i2c_core", "a", "pps-core"}, true),
+        (names{"kernel/lib/a.ko", "kernel/lib/b.ko", "kernel/i2c/i2c-core.ko",
+               "kernel/drivers/pps/pps_core.ko"}));
+    EXPECT_EQ(module_order(m_dir, {"builtin", "a"}), names{"kernel/lib/a.ko"});
+    EXPECT_THROW(module_order(m_dir, {"a", "builtin"}, true), failure);
+    EXPECT_EQ(module_order(m_dir, {}, true), names{});
+}
+
 TEST_F(processes, output_status_and_log) {
     run_dir dir(m_dir);
     process child(dir, "child",
