@@ -17,6 +17,8 @@
  *   prawn_dev.id_lock, prawn_ctx.event_lock, prawn_admin.lock (spinlocks,
  *                        irq-safe; id_lock before event_lock)
  *
+ * The PTP clock takes none of them: prawn_ptp.c says why.
+ *
  * The shrinker only tries file_lock and table_lock. Interrupt handlers take the
  * spinlocks alone.
  *
@@ -36,6 +38,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/ptp_clock_kernel.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/types.h>
@@ -144,6 +147,10 @@ struct prawn_dev {
 
 	struct shrinker *shrinker;
 	atomic_long_t reclaimable;
+
+	struct ptp_clock_info ptp_info;
+	struct ptp_clock *ptp; /* NULL: none */
+	u32 ptp_index; /* N of /dev/ptpN, or PRAWN_NO_PTP */
 
 	struct mutex counter_lock;
 	struct dentry *debugfs;
@@ -436,6 +443,10 @@ void prawn_import_withdrawn(struct prawn_dev *pd, u16 node,
 			    const struct prawn_mgmt_header *msg);
 void prawn_imports_peer(struct prawn_dev *pd, u16 node, u16 epoch, bool up);
 bool prawn_imports_from(struct prawn_dev *pd, u16 node);
+
+/* prawn_ptp.c */
+void prawn_ptp_init(struct prawn_dev *pd);
+void prawn_ptp_exit(struct prawn_dev *pd);
 
 /* prawn_debugfs.c */
 void prawn_debugfs_init(void);

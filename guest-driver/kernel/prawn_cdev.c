@@ -114,6 +114,7 @@ static int do_query(struct prawn_ctx *ctx, struct prawn_query *arg)
 	arg->opt_entries = pd->opt_entries;
 	arg->ipt_entries = pd->ipt_entries;
 	arg->max_message = PRAWN_MAX_MESSAGE;
+	arg->ptp_index = READ_ONCE(pd->ptp_index);
 	arg->context = PRAWN_NO_CONTEXT;
 	mutex_lock(&ctx->op_lock);
 	if (ctx->up) {
@@ -435,6 +436,7 @@ struct prawn_dev *prawn_dev_alloc(struct pci_dev *pdev)
 		goto err_srcu;
 	}
 	pd->pdev = pci_dev_get(pdev);
+	pd->ptp_index = PRAWN_NO_PTP;
 	spin_lock_init(&pd->admin.lock);
 	init_waitqueue_head(&pd->admin.wait);
 	init_waitqueue_head(&pd->mgmt_wait);

@@ -23,6 +23,7 @@ static int state_show(struct seq_file *s, void *unused)
 	seq_printf(s, "status %#x\n", prawn_read32(pd, PRAWN_BAR0_STATUS));
 	seq_printf(s, "vectors %u\n", pd->vectors);
 	seq_printf(s, "msix %d\n", pd->msix);
+	seq_printf(s, "ptp %d\n", (int)READ_ONCE(pd->ptp_index));
 	seq_printf(s, "admin_commands %lld\n",
 		   atomic64_read(&pd->admin.commands));
 	seq_printf(s, "admin_slept %lld\n", atomic64_read(&pd->admin.slept));

@@ -65,6 +65,7 @@ static void free_shared(struct prawn_dev *pd)
 static void quiesce(struct prawn_dev *pd)
 {
 	prawn_wake_all(pd);
+	prawn_ptp_exit(pd);
 	cancel_delayed_work_sync(&pd->ping_work);
 	cancel_delayed_work_sync(&pd->watch_work);
 	synchronize_srcu(&pd->srcu);
@@ -116,6 +117,7 @@ static int prawn_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = prawn_shrinker_init(pd);
 	if (err)
 		goto err_stop;
+	prawn_ptp_init(pd);
 	err = prawn_dev_publish(pd);
 	if (err)
 		goto err_shrinker;
@@ -199,6 +201,7 @@ static void prawn_reset_done(struct pci_dev *pdev)
 		return;
 	}
 	prawn_hw_start(pd);
+	prawn_ptp_init(pd);
 	WRITE_ONCE(pd->resetting, false);
 	prawn_ping_start(pd);
 	prawn_watch_start(pd);

@@ -25,6 +25,7 @@ static const struct {
 	{ PRAWN_FEATURES_SNOOP_MASK, "snoop" },
 	{ PRAWN_FEATURES_FIRMWARE_MASK, "firmware" },
 	{ PRAWN_FEATURES_RETRANSMIT_MASK, "retransmit" },
+	{ PRAWN_FEATURES_PTP_MASK, "ptp" },
 };
 static const char *const time_modes[] = { "free-running", "synchronized",
 					  "replay", "unknown" };
@@ -54,6 +55,10 @@ static void print_text(const char *device, const struct prawn_query *q)
 	printf("exports      %u\n", q->ipt_entries);
 	printf("vectors      %u\n", q->vectors);
 	printf("max message  %" PRIu64 " bytes\n", (uint64_t)q->max_message);
+	if (q->uapi >= 2 && q->ptp_index != PRAWN_NO_PTP)
+		printf("PTP clock    /dev/ptp%u\n", q->ptp_index);
+	else
+		printf("PTP clock    none\n");
 	printf("features    ");
 	for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++)
 		if (q->features & features[i].mask)
@@ -69,14 +74,18 @@ static void print_json(const char *device, const struct prawn_query *q)
 	       "\"card_abi\":\"%u.%u\",\"driver_abi\":%u,\"time_mode\":\"%s\","
 	       "\"skewed\":%s,\"profile_crc\":%u,\"contexts\":%u,\"imports\":%"
 	       "u,"
-	       "\"exports\":%u,\"vectors\":%u,\"max_message\":%" PRIu64
-	       ",\"features\":[",
+	       "\"exports\":%u,\"vectors\":%u,\"max_message\":%" PRIu64 ",",
 	       device, q->node, q->nodes, q->epoch, q->card_abi >> 16,
 	       q->card_abi & 0xffff, q->uapi,
 	       time_modes[q->time_mode & PRAWN_TIME_MODE_MODE_MASK],
 	       q->time_mode & PRAWN_TIME_MODE_SKEWED_MASK ? "true" : "false",
 	       q->profile, q->contexts, q->opt_entries, q->ipt_entries,
 	       q->vectors, (uint64_t)q->max_message);
+	if (q->uapi >= 2 && q->ptp_index != PRAWN_NO_PTP)
+		printf("\"ptp_index\":%u,", q->ptp_index);
+	else
+		printf("\"ptp_index\":null,");
+	printf("\"features\":[");
 	for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++) {
 		if (!(q->features & features[i].mask))
 			continue;

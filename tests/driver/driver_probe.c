@@ -204,6 +204,7 @@ static const struct fault binding[] = {
 	{ { "request_threaded_irq" }, -EBUSY, 0 },
 	{ { "register_shrinker" }, -ENOMEM, MAYBE },
 	{ { "shrinker_alloc" }, 0, MAYBE },
+	{ { "ptp_clock_register" }, -ENOMEM, SURVIVES },
 	{ { "cdev_device_add" }, -ENOMEM, 0 },
 };
 

@@ -22,6 +22,7 @@
 
 #include "hostile_raw.h"
 #include "lib_scene.h"
+#include "ptp_device.h"
 
 #define TAKE_AWAY "# take the cards away"
 
@@ -34,8 +35,9 @@ struct card {
 };
 
 static struct card a, b, other;
-static struct card gone;  /* everything is going on there */
-static struct card quiet; /* and here nothing: processes sleep */
+static struct card gone;	    /* everything is going on there */
+static struct card quiet;	    /* and here nothing: processes sleep */
+static struct ptp_device its_clock; /* of gone */
 
 /* /dev/prawnN of a slot; false if no driver has it. */
 static bool find(struct card *c, const char *slot)
@@ -102,6 +104,28 @@ static void two_cards(void)
 	EXPECT(a.node != b.node, "both are node %u", a.node);
 	/* Nor do the nodes of another fabric know their names. */
 	transfer(&other, &other);
+}
+
+static void two_clocks(void)
+{
+	const int64_t second = 1000000000, later = 1000000000 * second;
+	struct ptp_device of_a = { .fd = -1 }, of_b = { .fd = -1 };
+	int64_t before, now;
+
+	if (EXPECT_EQ(ptp_open(&of_a, a.device, O_RDWR), 0) &&
+	    EXPECT_EQ(ptp_open(&of_b, b.device, O_RDWR), 0)) {
+		EXPECT(of_a.index != of_b.index, "both are ptp%u", of_a.index);
+		EXPECT_EQ(ptp_read(&of_b, &before), 0);
+		EXPECT_EQ(ptp_set(&of_a, later), 0);
+		EXPECT_EQ(ptp_read(&of_b, &now), 0);
+		EXPECT(now > before && now < later, "%lld after %lld",
+		       (long long)now, (long long)before);
+		EXPECT_EQ(ptp_read(&of_a, &now), 0);
+		EXPECT(now >= later && now < later + 1000 * second, "%lld",
+		       (long long)now);
+	}
+	ptp_close(&of_a);
+	ptp_close(&of_b);
 }
 
 /* ---- processes that wait, each for another thing; their error ------------ */
@@ -288,8 +312,13 @@ static void vanished(void)
 	};
 	enum { WAITERS = sizeof(waiter) / sizeof(*waiter) };
 	pid_t pid[WAITERS], sleeper = start(sleep_on);
+	int64_t now;
 	int status;
 
+	EXPECT_EQ(ptp_open(&its_clock, gone.device, O_RDWR), 0);
+	EXPECT_EQ(ptp_set(&its_clock, 5), 0);
+	EXPECT_EQ(ptp_read(&its_clock, &now), 0);
+	EXPECT_EQ(now, 5);
 	for (unsigned i = 0; i < WAITERS; i++)
 		pid[i] = start(waiter[i].body);
 	sleep_ms(500);
@@ -312,8 +341,13 @@ static void vanished(void)
 
 static void given_up(void)
 {
+	int64_t now;
 	vmmc_t *v;
 
+	EXPECT_EQ(ptp_read(&its_clock, &now), -ENODEV);
+	EXPECT_EQ(ptp_set(&its_clock, 5), -ENODEV);
+	EXPECT_EQ(ptp_adjust(&its_clock, 5), -ENODEV);
+	EXPECT_EQ(ptp_steer(&its_clock, 5), -ENODEV);
 	EXPECT_ERROR(vmmc_open(gone.device, 0, &v), -EIO);
 	EXPECT_ERROR(vmmc_open(quiet.device, 0, &v), -EIO);
 	transfer(&other, &other);
@@ -351,6 +385,7 @@ int main(int argc, char **argv)
 	    !find(&quiet, argv[4]) || !find(&other, argv[5]))
 		tap_bail("no driver in one of the slots");
 	tap_run("two cards in one guest", two_cards);
+	tap_run("two cards have two clocks", two_clocks);
 	tap_run("cards vanish", vanished);
 	tap_run("they are given up, the others are not", given_up);
 	tap_run("the module can be unloaded and loaded", unloaded);

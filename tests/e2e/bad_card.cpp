@@ -41,7 +41,8 @@ struct kind {
     bool answers = true;    // acknowledges admin commands
     bool refuses = false;   // each of them with an error
     bool babbles = false;   // events and messages that make no sense
-    bool vanishes = false;  // on SIGUSR1; good until then, but sends nothing
+    bool vanishes = false;  // on SIGUSR1; good until then, but sends nothing,
+                            // and its PTP clock stands still
 };
 
 kind kind_named(const std::string& name) {
@@ -171,6 +172,8 @@ private:
                 return m_kind.id;
             case PRAWN_BAR0_ABI:
                 return m_kind.abi;
+            case PRAWN_BAR0_FEATURES:
+                return m_kind.vanishes ? PRAWN_FEATURES_PTP_MASK : 0;
             case PRAWN_BAR0_STATUS:
                 return m_kind.ready ? PRAWN_STATUS_READY_MASK : 0;
             case PRAWN_BAR0_NODE:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 ALONE = """driver_uapi driver_space driver_wait driver_quota driver_stress
-driver_life driver_probe""".split()
+driver_life driver_probe driver_ptp""".split()
 TOGETHER = ["driver_peer"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -65,8 +65,9 @@ def main():
             if not os.path.exists(program):
                 sys.exit(f"{program}: missing: build prawn-guest-tests")
             shutil.copy(program, share)
-        shutil.copy(os.path.join(args.build, "guest", "tests",
-                                 "prawn_fault.ko"), share)
+        for module in ("prawn_fault.ko", "prawn_no_ptp.ko"):
+            shutil.copy(os.path.join(args.build, "guest", "tests", module),
+                        share)
         text = []
         with subprocess.Popen(boot(args, share, config), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT,

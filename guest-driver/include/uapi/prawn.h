@@ -35,12 +35,13 @@
 #include <linux/types.h>
 
 /* Raised when a call or a flag is added; nothing is ever removed. */
-#define PRAWN_UAPI_VERSION 1
+#define PRAWN_UAPI_VERSION 2
 
 /* Bytes of an export's name, NUL included; as in management messages. */
 #define PRAWN_NAME_SIZE 64
 
 #define PRAWN_NO_CONTEXT 0xffffffffU
+#define PRAWN_NO_PTP 0xffffffffU
 
 /*
  * Regions for mmap(): MAP_SHARED, the whole region or a part of it, at the
@@ -85,7 +86,10 @@ struct prawn_query {
 	__u32 notify_log2;
 	__u64 pinned;      /* bytes that this context has pinned now */
 	__u64 max_message; /* longest message of one command, bytes */
-	__u64 rsvd[4];     /* 0 */
+	__u32 ptp_index;   /* PTP clock: N of /dev/ptpN, or PRAWN_NO_PTP; since
+			      uapi 2, always 0 before */
+	__u32 rsvd0;       /* 0 */
+	__u64 rsvd[3];     /* 0 */
 	struct prawn_region region[PRAWN_REGIONS];
 };
 
