@@ -174,6 +174,72 @@ TEST(bus_medium, equals_burst_by_burst) {
     }
 }
 
+// A burst that arrives can shift the others so that a third finds its turn
+// earlier than it would have without: next_end() is no lower limit then,
+// earliest_end() is.
+TEST(bus_medium, an_arrival_can_make_another_job_earlier) {
+    int large = 0;
+    int small = 0;
+    const auto fill = [&](bus_medium& m) {
+        m.add(0, {0, 10, 35, 35, &large});
+        m.add(1, {100, 1, 7, 7, &small});
+    };
+    std::vector<bus_medium::finished> out;
+    bus_medium alone;
+    fill(alone);
+    EXPECT_EQ(alone.next_end(), 112U);  // bursts end at 70, 105, then it
+    EXPECT_EQ(alone.earliest_end(0), 107U);
+    bus_medium disturbed;
+    fill(disturbed);
+    disturbed.add(2, {1, 1, 31, 31, nullptr});
+    disturbed.advance(1000, out);
+    ASSERT_FALSE(out.empty());
+    EXPECT_EQ(out[0].user, &small);
+    EXPECT_EQ(out[0].end, 108U);  // 35, 66, 101, 108
+}
+
+TEST(bus_medium, no_job_ends_before_the_earliest_end) {
+    std::mt19937 random(11);
+    std::vector<int> names(200);
+    unsigned compared = 0;
+    for (int round = 0; round < 200; round++) {
+        bus_medium m;
+        std::uint64_t now = 0;
+        std::vector<std::uint64_t> last(bus_medium::FLOWS, 0);
+        std::vector<std::uint64_t> limit(names.size(), 0);
+        std::vector<bus_medium::finished> out;
+        std::size_t added = 0;
+        while (added < names.size()) {
+            const unsigned f =
+                static_cast<unsigned>(random()) % bus_medium::FLOWS;
+            job j;
+            j.at = std::max(last[f], now + (random() % 3 ? 0 : random() % 300));
+            last[f] = j.at;
+            j.bursts = 1 + static_cast<unsigned>(random()) % 8;
+            j.burst = 1 + random() % 50;
+            j.tail = 1 + random() % 50;
+            j.user = &names[added];
+            m.add(f, j);
+            added++;
+            const std::uint64_t least = m.earliest_end(now);
+            for (std::size_t i = 0; i < added; i++)
+                limit[i] = std::max(limit[i], least);
+            now += random() % 60;
+            out.clear();
+            m.advance(now, out);
+            for (const bus_medium::finished& f2 : out) {
+                const auto i = static_cast<std::size_t>(
+                    static_cast<int*>(f2.user) - names.data());
+                EXPECT_GE(f2.end, limit[i]);
+                limit[i] = 0;
+                compared++;
+                names[i] = round;
+            }
+        }
+    }
+    EXPECT_GT(compared, 1000U);
+}
+
 TEST(completion_window, oldest_of_many) {
     completion_window w;
     std::mt19937 random(3);

@@ -163,4 +163,34 @@ std::uint64_t bus_medium::next_end() const {
     return result;
 }
 
+std::uint64_t bus_medium::earliest_end(std::uint64_t now) const {
+    std::uint64_t first = NEVER;
+    if (m_jobs == 0)
+        return first;
+    position p = m_at;
+    run(p, now, [&first](const job& j, std::uint64_t end) {
+        if (j.user)
+            first = std::min(first, end);
+        return true;
+    });
+    for (unsigned f = 0; f < FLOWS; f++) {
+        if (!(p.pending >> f & 1))
+            continue;
+        // As if the medium belonged to this flow from now on.
+        std::uint64_t end = p.free;
+        std::uint32_t bursts = p.left[f];
+        for (std::size_t k = p.index[f]; k < m_flows[f].size(); k++) {
+            const job& j = m_flows[f][k];
+            if (k != p.index[f])
+                bursts = j.bursts;
+            end = std::max(end, j.at) + (bursts - 1) * j.burst + j.tail;
+            if (j.user) {
+                first = std::min(first, end);
+                break;
+            }
+        }
+    }
+    return first;
+}
+
 }  // namespace prawn

@@ -60,6 +60,11 @@ public:
     // there is none.
     std::uint64_t next_end() const;
 
+    // No reported job ends before, whatever arrives from now on. That is less
+    // than next_end() may say: a burst is never interrupted, so one that
+    // arrives can shift others such that a third finds its turn earlier.
+    std::uint64_t earliest_end(std::uint64_t now) const;
+
     // Time occupied by the jobs that have been started to their end.
     std::uint64_t busy() const { return m_busy; }
 

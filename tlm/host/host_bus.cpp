@@ -141,6 +141,28 @@ void host_bus::schedule() {
     m_due.notify(sc_core::sc_time::from_value(next > now ? next - now : 0));
 }
 
+std::uint64_t host_bus::next_effect() const {
+    if (!m_host_queue.empty())
+        return now_ps();
+    std::uint64_t next = NEVER;
+    const auto consider = [&](std::uint64_t end, std::uint64_t latency) {
+        if (end != NEVER)
+            next = std::min(next, end + latency);
+    };
+    // A read on a half-duplex bus ends with its data.
+    const std::uint64_t now = now_ps();
+    consider(m_up.earliest_end(now),
+             m_half ? 0 : std::min(m_write_latency, m_read_latency));
+    consider(m_down.earliest_end(now), 0);
+    if (!m_writes.empty())
+        consider(m_writes.front().at, 0);
+    if (!m_reads.empty())
+        consider(m_reads.front().at, 0);
+    if (!m_interrupts.empty())
+        consider(m_interrupts.front().at, 0);
+    return next;
+}
+
 void host_bus::reset() {
     abandon();
     control_out->reset();

@@ -67,6 +67,13 @@ public:
     host_bus(sc_core::sc_module_name name, const block_env& env,
              const host_bus_config& config = {});
 
+    // Nothing that is on the bus now reaches the host's memory or its
+    // interrupt controller before this time (ps); NEVER (bus_medium) if there
+    // is nothing. Answers of BAR reads are not counted. What the card starts
+    // from now on takes at least the shortest of write_latency, read_latency
+    // and interrupt of the profile.
+    std::uint64_t next_effect() const;
+
     // Nothing is under way.
     bool idle() const { return m_dma_used == 0 && m_bar_used == 0; }
 
