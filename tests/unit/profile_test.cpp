@@ -85,7 +85,7 @@ TEST(profile, pcie_gen3) {
     EXPECT_EQ(p.bus.outstanding_reads, 64u);
     EXPECT_DOUBLE_EQ(p.link.bytes_per_ns, 12.5);
     EXPECT_EQ(p.link.credits, 32u);
-    EXPECT_EQ(p.sources.size(), 18u);
+    EXPECT_EQ(p.sources.size(), 19u);
 }
 
 TEST(profile, shrimp_1996) {
@@ -190,6 +190,9 @@ TEST(profile, refusals) {
         {"clock_mhz",
          "clock_mhz = { value = 0, kind = \"fitted\", source = \"x\" }",
          "card.clock_mhz: value is out of range"},
+        {"instruction_ns",
+         "instruction_ns = { value = 3, kind = \"fitted\", source = \"x\" }",
+         "cpu.instruction_ns: is no power of two"},
         {"name", "", "name: is missing"},
         {"name", "name = 5", "name: is missing or not a text"},
         {"name", "name = \"x\"\nspeed = 1", "speed: is unknown"},

@@ -71,6 +71,14 @@ public:
         return static_cast<std::uint32_t>(
             number(section, key, least, most, true));
     }
+    std::uint32_t power_of_two(const std::string& section,
+                               const std::string& key, double most) {
+        const std::uint32_t value = count(section, key, 1, most);
+        if (value & (value - 1))
+            fail(section + "." + key, "is no power of two",
+                 "take the nearest, such as 1, 2 or 16");
+        return value;
+    }
     sc_core::sc_time ns(const std::string& section, const std::string& key) {
         return sc_core::sc_time(number(section, key, 0.0, MAX_NS),
                                 sc_core::SC_NS);
@@ -180,6 +188,8 @@ timing_profile timing_profile::load(const std::string& path) {
     p.link.overhead = in.count("link", "overhead_bytes", 0, 4096);
     p.link.credits = in.count("link", "credits", 1, 65536);
     p.link.switch_latency = in.ns("link", "switch_latency_ns");
+
+    p.instruction_ns = in.power_of_two("cpu", "instruction_ns", 1024);
 
     in.refuse_unknown();
     p.sources = std::move(in.sources);

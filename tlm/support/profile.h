@@ -52,6 +52,10 @@ struct timing_profile {
         sc_core::sc_time switch_latency;
     } link;
 
+    // The host's processor, for guests in step with the model: time of an
+    // instruction, ns; a power of two from 1 to 1024.
+    std::uint32_t instruction_ns = 1;
+
     // On-card memory.
     sc_core::sc_time sram_access;
 
