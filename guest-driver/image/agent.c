@@ -13,6 +13,10 @@
  *   poweroff                              pong
  *                                         bye STATUS (interactive shell left)
  *
+ * In step with the model nothing may come from outside, or no two runs would be
+ * alike: then AGENT_SCRIPT, a file of the image, holds messages to the guest.
+ * The agent takes them one by one, the next when no command is running.
+ *
  * What is no message is ignored. A command that the agent cannot start exits
  * with 127 and a line on its standard error. Several commands run at a time.
  */
@@ -49,6 +53,7 @@ struct job {
 static struct job jobs[MAX_JOBS];
 static pid_t shell_pid;
 static const char *node = "0";
+static FILE *script;
 
 static void power(int how)
 {
@@ -232,6 +237,19 @@ void agent_message(char *line)
 	}
 }
 
+static void script_step(void)
+{
+	static char line[96 << 10];
+
+	for (int i = 0; i < MAX_JOBS; i++)
+		if (jobs[i].pid)
+			return;
+	if (!script || !fgets(line, sizeof(line), script))
+		return;
+	line[strcspn(line, "\n")] = 0;
+	agent_message(line);
+}
+
 /* Busybox's poweroff, halt and reboot ask process 1 by these signals. */
 static void signals(int fd)
 {
@@ -274,10 +292,12 @@ int main(void)
 	hello();
 	if (getenv("prawn_shell"))
 		start_shell();
+	script = fopen(AGENT_SCRIPT, "re");
 	for (;;) {
 		struct pollfd fds[3 + 2 * MAX_JOBS];
 		nfds_t count = 3;
 
+		script_step();
 		fds[0] = (struct pollfd){ channel, POLLIN, 0 };
 		fds[1] = (struct pollfd){ sigs, POLLIN, 0 };
 		fds[2] = (struct pollfd){ events, POLLIN, 0 };

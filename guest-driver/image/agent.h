@@ -7,6 +7,9 @@
 /* Changes when the control channel's messages do; the launcher checks it. */
 #define AGENT_PROTOCOL 1
 
+/* Messages that the guest gives itself. */
+#define AGENT_SCRIPT "/lib/prawn/script"
+
 /* The same numbers as in the image's /etc/passwd and /etc/group. */
 #define AGENT_USER_UID 1000
 #define AGENT_USER_GID 1000
