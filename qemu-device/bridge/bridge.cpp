@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include <sched.h>
 
 #include "prawn_hw.h"
+#include "support/events.h"
 
 namespace prawn {
 
@@ -54,6 +56,9 @@ bridge::bridge(sc_core::sc_module_name name) :
     SC_METHOD(spin);
     dont_initialize();
     sensitive << m_look;
+    SC_METHOD(due);
+    dont_initialize();
+    sensitive << m_due;
 }
 
 bridge::~bridge() = default;
@@ -68,11 +73,15 @@ void bridge::attach(vfio_user::server& server,
 
 void bridge::push(request r) {
     m_queued.fetch_add(1);
+    if (m_paced && r.kind != request::WRITE && r.kind != request::DISCONNECTED)
+        r.time = m_paced->guest_time(m_node);
     {
         const std::lock_guard<std::mutex> hold(m_mutex);
         m_incoming.push_back(std::move(r));
     }
-    if (!m_spinning)
+    if (m_paced)
+        m_paced->incoming();
+    else if (!m_spinning)
         m_waker.wake();
 }
 
@@ -174,6 +183,100 @@ void bridge::take() {
     pump();
 }
 
+// -- In step with the guest --------------------------------------------------
+
+void bridge::pace(paced_host& pacer, unsigned node) {
+    m_paced = &pacer;
+    m_node = node;
+}
+
+std::uint64_t bridge::collect() {
+    std::uint64_t waits_since = 0;
+    {
+        const std::lock_guard<std::mutex> hold(m_mutex);
+        m_taken.swap(m_incoming);
+    }
+    for (request& r : m_taken) {
+        if (r.kind == request::WRITE) {
+            m_queued.fetch_sub(1);
+            if (!r.flag)
+                m_server->complete_write(r.token);
+            m_copies.push_back(std::move(r));
+            compare_writes();
+            continue;
+        }
+        if (r.kind == request::DISCONNECTED) {
+            // What it has sent before happens before, though maybe too early.
+            for (request& left : m_timed)
+                left.time = now_ps();
+            r.time = now_ps();
+            m_seen.clear();
+            m_copies.clear();
+        } else if (r.token) {
+            waits_since = r.time;
+        }
+        happen(std::move(r));
+    }
+    m_taken.clear();
+    return waits_since;
+}
+
+void bridge::write_at(std::uint64_t time_ps, unsigned bar, std::uint64_t offset,
+                      unsigned size, std::uint64_t data) {
+    request r;
+    r.kind = request::WRITE;
+    r.bar = static_cast<std::uint8_t>(bar);
+    r.size = static_cast<std::uint8_t>(size);
+    r.flag = true;
+    r.offset = offset;
+    r.data = data;
+    r.time = time_ps;
+    m_seen.push_back(r);
+    compare_writes();
+    m_queued.fetch_add(1);
+    happen(std::move(r));
+}
+
+void bridge::compare_writes() {
+    while (!m_seen.empty() && !m_copies.empty()) {
+        const request& a = m_seen.front();
+        const request& b = m_copies.front();
+        if (a.bar != b.bar || a.offset != b.offset || a.size != b.size ||
+            a.data != b.data)
+            m_stats.mismatched++;
+        m_seen.pop_front();
+        m_copies.pop_front();
+    }
+}
+
+// In order of time; of one time, in order of arrival.
+void bridge::happen(request r) {
+    auto at = m_timed.end();
+    while (at != m_timed.begin() && std::prev(at)->time > r.time)
+        --at;
+    const bool first = at == m_timed.begin();
+    const std::uint64_t time = std::max(r.time, now_ps());
+    m_timed.insert(at, std::move(r));
+    if (first)
+        m_due.notify(sc_core::sc_time::from_value(time - now_ps()));
+}
+
+void bridge::due() {
+    const std::uint64_t now = now_ps();
+    while (!m_timed.empty() && m_timed.front().time <= now) {
+        if (m_timed.front().kind == request::READ)
+            m_paced->reading(m_node);
+        m_work.push_back(std::move(m_timed.front()));
+        m_timed.pop_front();
+    }
+    if (!m_timed.empty())
+        m_due.notify(sc_core::sc_time::from_value(m_timed.front().time - now));
+    pump();
+}
+
+// -- SystemC thread, running by itself
+// -----------------------------------------
+
 // The socket is lent since before the answer went: the guest may have been as
 // quick as to ask again already.
 void bridge::spin() {
@@ -223,6 +326,8 @@ void bridge::execute(request& r) {
     switch (r.kind) {
         case request::CONNECTED:
             m_bus_master = false;
+            if (m_paced)
+                m_paced->present(m_node, true);
             control_out->set_attached(true);
             break;
         case request::DISCONNECTED:
@@ -251,6 +356,8 @@ void bridge::execute(request& r) {
 
 void bridge::disconnect(reply_token token) {
     m_life++;  // accesses under way have nobody who waits
+    if (m_paced)
+        m_paced->present(m_node, false);
     m_bus_master = false;
     control_out->set_bus_master(false);
     control_out->set_attached(false);
@@ -332,6 +439,11 @@ tlm::tlm_sync_enum bridge::bar_response(tlm::tlm_generic_payload& trans,
 }
 
 void bridge::answer_read(const access& a) {
+    if (m_paced) {
+        m_paced->read_answered(m_node);
+        m_server->complete_read(a.token, a.data);
+        return;
+    }
     const clock::time_point now = clock::now();
     if (now - m_answered < BURST && !m_lent && m_server->borrow(m_endpoint)) {
         m_lent = true;
@@ -347,6 +459,8 @@ tlm::tlm_sync_enum bridge::dma(tlm::tlm_generic_payload& trans,
                                tlm::tlm_phase& phase) {
     if (phase != tlm::BEGIN_REQ)
         return tlm::TLM_COMPLETED;
+    if (m_paced)
+        m_paced->delivered(m_node);
     using vfio_user::dma_status;
     dma_status status = dma_status::DENIED;
     if (m_bus_master) {
@@ -442,11 +556,17 @@ void bridge::cancel(std::uint64_t first, std::uint64_t last) {
 
 void bridge::msix(unsigned vector) {
     m_stats.interrupts++;
-    m_server->trigger_msix(m_endpoint, vector);
+    if (m_paced)
+        m_paced->interrupt(m_node, vector);
+    else
+        m_server->trigger_msix(m_endpoint, vector);
 }
 
 void bridge::intx(bool level) {
-    m_server->set_intx(m_endpoint, level);
+    if (m_paced)
+        m_paced->interrupt(m_node, 0x10000U | (level ? 1U : 0U));
+    else
+        m_server->set_intx(m_endpoint, level);
 }
 
 }  // namespace prawn

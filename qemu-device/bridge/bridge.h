@@ -19,6 +19,7 @@
 #include "host/host_port.h"
 #include "host/transport.h"
 #include "qemu-device/bridge/kernel_waker.h"
+#include "qemu-device/bridge/paced_host.h"
 #include "qemu-device/vfio_user/device.h"
 #include "qemu-device/vfio_user/guest_memory.h"
 #include "qemu-device/vfio_user/server.h"
@@ -73,7 +74,19 @@ public:
     // Before the server starts.
     void attach(vfio_user::server& server, vfio_user::endpoint_id endpoint);
 
+    // In step with the guest (lockstep/pacer.h), from before the server starts:
+    // nothing happens by itself any more. collect() takes what has come over
+    // the socket and lets each request happen at the guest's time at which it
+    // came, but for posted writes: those come by write_at(), and their copies
+    // on the socket are compared. SystemC thread, between two steps. Returns
+    // the time (ps) of the last request for whose answer the guest waits.
+    void pace(paced_host& pacer, unsigned node);
+    std::uint64_t collect();
+    void write_at(std::uint64_t time_ps, unsigned bar, std::uint64_t offset,
+                  unsigned size, std::uint64_t data);
+
     struct statistics {
+        std::uint64_t mismatched = 0;  // writes that differ on the socket
         std::uint64_t reads = 0, writes = 0;
         std::uint64_t dma_direct = 0, dma_messages = 0, dma_refused = 0;
         std::uint64_t dma_cancelled = 0, interrupts = 0, throttled = 0;
@@ -125,6 +138,7 @@ private:
         bool flag = false;  // posted; bus master
         std::uint64_t offset = 0;
         std::uint64_t data = 0;
+        std::uint64_t time = 0;  // ps; in step with the guest only
         vfio_user::reply_token token;
         region_ref region;
     };
@@ -145,6 +159,9 @@ private:
 
     // Protocol thread.
     void push(request r);
+    void happen(request r);
+    void due();
+    void compare_writes();
     void message_done(const std::shared_ptr<message>& m);
 
     // SystemC thread.
@@ -174,6 +191,7 @@ private:
     kernel_waker m_waker{"waker"};
     sc_core::sc_event m_again{"again"};
     sc_core::sc_event m_look{"look"};
+    sc_core::sc_event m_due{"due_time"};
 
     // Shared between the threads.
     mutable std::mutex m_mutex;
@@ -198,6 +216,13 @@ private:
     clock::time_point m_answered;  // the last read
     bool m_lent = false;           // the client's socket, to this thread
     bool m_spinning = false;       // it is this thread that pushes
+
+    // In step with the guest.
+    paced_host* m_paced = nullptr;
+    unsigned m_node = 0;
+    std::deque<request> m_timed;           // by time
+    std::deque<request> m_seen, m_copies;  // writes: by the plugin, by socket
+
     statistics m_stats;
 };
 

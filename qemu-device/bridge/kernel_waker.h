@@ -27,6 +27,8 @@ public:
         wakes().fetch_add(1, std::memory_order_release);
         if (!m_asked.exchange(true, std::memory_order_acq_rel))
             async_request_update();
+        if (const auto tell = listener().load(std::memory_order_acquire))
+            tell();
     }
     const sc_core::sc_event& woken() const { return m_woken; }
 
@@ -35,6 +37,13 @@ public:
     static std::atomic<unsigned>& wakes() {
         static std::atomic<unsigned> count{0};
         return count;
+    }
+
+    // Called after each wake-up, on its thread, for a kernel that does not run
+    // by itself. Set before other threads start.
+    static std::atomic<void (*)()>& listener() {
+        static std::atomic<void (*)()> call{nullptr};
+        return call;
     }
 
 private:

@@ -180,9 +180,9 @@ TEST(config, too_much_of_it_is_refused_unread) {
 }
 
 TEST(config, what_is_not_there_yet_is_refused_by_name) {
-    EXPECT_EQ(refusal_of("time = \"synchronized\"\n"),
-              "FILE:1: time: \"synchronized\" is not available in this "
-              "version; use \"free-running\"");
+    EXPECT_EQ(refusal_of("time = \"replay\"\n"),
+              "FILE:1: time: \"replay\" is not available in this "
+              "version; use \"free-running\", \"synchronized\"");
     EXPECT_EQ(refusal_of("engine = \"firmware\"\n"),
               "FILE:1: engine: \"firmware\" is not available in this version; "
               "use \"hardwired\"");

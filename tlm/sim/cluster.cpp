@@ -59,9 +59,9 @@ void cluster::write_table(std::ostream& out) const {
         out << line << "\n";
 }
 
-void cluster::write_json(std::ostream& out) const {
+void cluster::write_json(std::ostream& out, const std::string& skew) const {
     out << "{\"time_ps\": " << now_ps() << ", \"profile\": \"" << m_profile.name
-        << "\", \"nodes\": [";
+        << "\", \"skew\": \"" << skew << "\", \"nodes\": [";
     for (std::size_t k = 0; k < m_nodes.size(); k++) {
         out << (k ? ", " : "");
         m_nodes[k]->counters().write_json(out);

@@ -30,10 +30,11 @@ public:
     const timing_profile& profile() const { return m_profile; }
 
     // Counters of all nodes and of the fabric, for people and for programs:
-    // {"time_ps": …, "nodes": [{"global": …, "contexts": …}, …],
-    //  "fabric": {…}}
+    // {"time_ps": …, "profile": …, "skew": …,
+    //  "nodes": [{"global": …, "contexts": …}, …], "fabric": {…}}
+    // skew: what kept guests and model from being exactly in step, if anything.
     void write_table(std::ostream& out) const;
-    void write_json(std::ostream& out) const;
+    void write_json(std::ostream& out, const std::string& skew = "") const;
     // DMA outside of the grants, one line each; empty without a checker.
     std::vector<std::string> failures() const;
 

@@ -130,8 +130,10 @@ setter power_of_two(std::int64_t low, std::int64_t high,
 std::map<std::string, setter> make_schema() {
     std::map<std::string, setter> s;
     s["time"] = choice(
-        {"free-running"}, {"synchronized", "replay"},
+        {"free-running", "synchronized"}, {"replay"},
         [](auto& c) -> auto& { return c.time; });
+    s["quantum_ns"] = number(
+        100, 1000000000, [](auto& c) -> auto& { return c.quantum_ns; });
     s["engine"] = choice(
         {"hardwired"}, {"firmware"}, [](auto& c) -> auto& { return c.engine; });
     s["profile"] = text([](auto& c) -> auto& { return c.profile; });

@@ -30,6 +30,7 @@ struct node_config {
 
 struct sim_config {
     std::string time = "free-running";
+    std::uint64_t quantum_ns = 1000;    // synchronized: a guest's lead
     std::string profile = "pcie-gen3";  // name or path as it was given
     std::string engine = "hardwired";
     bool checker = false;  // compare every DMA with the kernel's grants

@@ -21,6 +21,7 @@
 #include "qemu-device/bridge/bridge.h"
 #include "qemu-device/bridge/kernel_stopper.h"
 #include "qemu-device/bridge/wall_clock.h"
+#include "qemu-device/lockstep/pacer.h"
 #include "sim/cluster.h"
 #include "sim/config.h"
 #include "sim/late_flush.h"
@@ -80,18 +81,20 @@ void write_bridge(std::ostream& out, std::size_t k, const bridge& host) {
 
 void write_counters(const cluster& model,
                     const std::vector<std::unique_ptr<bridge>>& bridges,
-                    const options& o) {
+                    const lockstep::pacer* pacer, const options& o) {
     if (!o.quiet) {
         model.write_table(std::cout);
         std::cout << "\n";
         for (std::size_t k = 0; k < bridges.size(); k++)
             write_bridge(std::cout, k, *bridges[k]);
+        if (pacer)
+            pacer->write_statistics(std::cout);
         std::cout.flush();
     }
     if (o.json.empty())
         return;
     std::ofstream out(o.json);
-    model.write_json(out);
+    model.write_json(out, pacer ? pacer->skew() : "");
     out.flush();
     if (!out)
         throw std::runtime_error(o.json +
@@ -109,6 +112,10 @@ int simulate(const options& o) {
     override_with(config.trace.perfetto, o.trace.perfetto);
     override_with(config.trace.csv, o.trace.csv);
     std::filesystem::create_directories(o.run_dir);
+    const bool synchronized = config.time == "synchronized";
+    if (synchronized)
+        config.nic.identity.time_mode = lockstep::time_mode_register(
+            config.quantum_ns, timing_profile::load(config.profile_path));
 
     // What the server says does not belong among what is printed here.
     spdlog::set_default_logger(spdlog::stderr_logger_mt("prawn-sim"));
@@ -123,6 +130,10 @@ int simulate(const options& o) {
     if (log.enabled() || log.capturing())
         flush = std::make_unique<late_flush>("flush", log);
     std::vector<std::unique_ptr<bridge>> bridges;
+    std::unique_ptr<lockstep::pacer> pacer;
+    if (synchronized)
+        pacer = std::make_unique<lockstep::pacer>(
+            o.run_dir + "/lockstep", config.quantum_ns, model.profile());
     vfio_user::server server;  // stops before the bridges go
     for (unsigned k = 0; k < model.nodes(); k++) {
         const std::string name = "node" + std::to_string(k);
@@ -140,15 +151,20 @@ int simulate(const options& o) {
         if (socket.empty())
             socket = o.run_dir + "/" + name + ".sock";
         host.attach(server, server.add_endpoint(socket, host));
+        if (pacer)
+            pacer->add(host, bus);
     }
     // Elaborated before the first client can come.
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     server.start();
     const signal_thread signal_taker(signals, end);
     std::cout << "ready" << std::endl;
-    sc_core::sc_start();
+    if (pacer)
+        pacer->run();
+    else
+        sc_core::sc_start();
     server.stop();
-    write_counters(model, bridges, o);
+    write_counters(model, bridges, pacer.get(), o);
     return model.failures().empty() ? 0 : 3;
 }
 
