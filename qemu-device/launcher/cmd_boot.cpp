@@ -101,7 +101,8 @@ int output_fd(const session& run) {
     return run.opts().json == "-" ? STDERR_FILENO : STDOUT_FILENO;
 }
 
-int one_command(session& run, json& report) {
+int one_command(session& run, json& report,
+                const std::vector<std::shared_ptr<guest_job>>& scripted) {
     struct running {
         line_printer out;
         line_printer err;
@@ -115,7 +116,9 @@ int one_command(session& run, json& report) {
             running{line_printer(output_fd(run), prefix),
                     line_printer(STDERR_FILENO, prefix), nullptr}));
         running* mine = all.back().get();
-        mine->job = run.node(k).run(run.opts().cmd, !run.opts().as_user);
+        mine->job = k < scripted.size()
+                        ? scripted[k]
+                        : run.node(k).run(run.opts().cmd, !run.opts().as_user);
         mine->job->on_output = [mine](const std::string& data, bool error) {
             (error ? mine->err : mine->out).print(data);
         };
@@ -263,11 +266,21 @@ int shell(session& run) {
 int boot(session& run, json& report) {
     if (!run.opts().no_card)
         run.start_model();
+    std::vector<std::shared_ptr<guest_job>> scripted;
+    for (unsigned k = 0; k < run.opts().nodes; k++)
+        if (run.opts().cmd_given && run.time().synchronized)
+            scripted.push_back(
+                run.script(k, run.opts().cmd, !run.opts().as_user));
+    if (!scripted.empty())
+        run.power_off_after_scripts();
     run.start_guests(!run.opts().cmd_given);
     if (run.opts().cmd_given) {
         run.wait_for_guests();
         report["kernel"] = run.node(0).release();
-        return one_command(run, report);
+        const int status = one_command(run, report, scripted);
+        if (!scripted.empty())
+            run.wait_for_power_off();
+        return status;
     }
     // A person wants to see from the first line on.
     run.expect_power_off();

@@ -36,18 +36,30 @@ std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
+using job_ref = std::shared_ptr<guest_job>;
+
+std::string client_command(const measurement& what, unsigned peer) {
+    return fmt::format("{} --json -s {} -n {} {}", what.tool, what.bytes,
+                       what.messages, peer);
+}
+std::string server_command(const measurement& what) {
+    return fmt::format("{} --json", what.tool);
+}
+
 // One measurement from node 0 to another. What the tools found wrong comes
-// back as a sentence; a part that dies throws.
+// back as a sentence; a part that dies throws. In step with the model the jobs
+// have been given to the guests before they were started.
 std::string measure(session& run, const measurement& what, unsigned peer,
-                    json& results) {
+                    json& results, const job_ref& scripted_server,
+                    const job_ref& scripted_client) {
     guest& client_node = run.node(0);
     guest& server_node = run.node(peer);
-    const auto server =
-        server_node.run(fmt::format("{} --json", what.tool), false);
+    const auto server = scripted_server
+                            ? scripted_server
+                            : server_node.run(server_command(what), false);
     const auto client =
-        client_node.run(fmt::format("{} --json -s {} -n {} {}", what.tool,
-                                    what.bytes, what.messages, peer),
-                        false);
+        scripted_client ? scripted_client
+                        : client_node.run(client_command(what, peer), false);
     run.wait([&] { return client->done; }, run.opts().timeout_s,
              fmt::format("node0: {} did not finish", what.tool));
     // A client that failed leaves a server that waits for ever.
@@ -91,21 +103,29 @@ std::string measure(session& run, const measurement& what, unsigned peer,
     return {};
 }
 
-void print_tables(const json& results, const std::string& profile) {
+void print_tables(const json& results, const session& run) {
+    const std::string profile = run.profile();
+    // Free-running guests time their doorbells otherwise in each run, so
+    // messages meet a card that is more or less busy.
+    std::string mode = "free-running: figures vary from run to run";
+    std::string other =
+        "Wall-clock time: what the simulator takes on this machine";
+    if (run.time().synchronized) {
+        const std::string skew = run.skew();
+        mode = skew.empty() ? "synchronized" : "synchronized, skewed: " + skew;
+        other = fmt::format("The guests' own clocks (profile {}, {})", profile,
+                            mode);
+    }
     for (const char* side : {"model", "wall"}) {
         const std::string table = result_table(results, side);
         if (table.empty())
             continue;
-        // Free-running guests time their doorbells otherwise in each run, so
-        // messages meet a card that is more or less busy.
         fmt::print("\n{}\n{}",
                    side == std::string("model")
                        ? fmt::format("Model time: what the card takes "
-                                     "(profile {}, free-running: figures "
-                                     "vary from run to run)",
-                                     profile)
-                       : std::string("Wall-clock time: what the "
-                                     "simulator takes on this machine"),
+                                     "(profile {}, {})",
+                                     profile, mode)
+                       : other,
                    table);
     }
 }
@@ -113,20 +133,35 @@ void print_tables(const json& results, const std::string& profile) {
 int demo(session& run, json& summary) {
     const options& opts = run.opts();
     run.start_model();
+    const auto& plan = opts.quick ? QUICK : FULL;
+    std::vector<std::pair<job_ref, job_ref>> jobs;  // server, client
+    for (unsigned peer = 1; peer < opts.nodes; peer++) {
+        for (const auto& what : plan) {
+            jobs.emplace_back();
+            if (!run.time().synchronized)
+                continue;
+            jobs.back().first = run.script(peer, server_command(what), false);
+            jobs.back().second =
+                run.script(0, client_command(what, peer), false);
+        }
+    }
+    if (run.time().synchronized)
+        run.power_off_after_scripts();
     run.start_guests(false);
     run.wait_for_guests();
     summary["kernel"] = run.node(0).release();
 
     json& results = summary["results"];
     std::string wrong;
-    const auto& plan = opts.quick ? QUICK : FULL;
+    auto job = jobs.begin();
     for (unsigned peer = 1; peer < run.count() && wrong.empty(); peer++) {
         for (const auto& what : plan) {
             stage measuring(
                 fmt::format("{} node0 to node{}, {} bytes, {} "
                             "messages",
                             what.tool, peer, what.bytes, what.messages));
-            wrong = measure(run, what, peer, results);
+            wrong = measure(run, what, peer, results, job->first, job->second);
+            ++job;
             if (!wrong.empty())
                 break;
             measuring.done();
@@ -135,12 +170,14 @@ int demo(session& run, json& summary) {
     if (wrong.empty() && !all_verified(results))
         wrong = "not every byte was verified by its receiver";
 
+    if (run.time().synchronized && wrong.empty())
+        run.wait_for_power_off();
     run.stop();  // the model writes its counters
     add_counters(run, summary);
     if (wrong.empty() && run.checker_failed())
         wrong = CHECKER_FAILED;
     if (opts.json != "-") {
-        print_tables(results, run.profile());
+        print_tables(results, run);
         fmt::print("\n{}\n", wrong.empty()
                                  ? "Every byte was verified by its receiver."
                                  : "FAILED: " + wrong);
@@ -148,6 +185,8 @@ int demo(session& run, json& summary) {
     }
     if (!wrong.empty())
         throw failure(EXIT_CHECK_FAILED, wrong);
+    if (run.time().synchronized)
+        summary["skewed"] = !run.skew().empty();
     summary["ok"] = true;
     return EXIT_OK;
 }

@@ -125,7 +125,8 @@ void guest::handle(const control_message& message) {
     switch (message.kind) {
         case control_message::HELLO:
             // A second one means that the guest has been started anew.
-            lose_jobs();
+            if (m_boots > 0)
+                lose_jobs();
             m_boots++;
             m_release = message.text;
             m_restarting = message.number != CONTROL_PROTOCOL;
@@ -180,6 +181,11 @@ std::shared_ptr<guest_job> guest::run(const std::string& text, bool root) {
     send(control_run(m_next_id, root, text));
     m_next_id++;
     return job;
+}
+
+void guest::expect(const std::vector<std::shared_ptr<guest_job>>& jobs) {
+    for (const auto& job : jobs)
+        m_jobs[m_next_id++] = job;
 }
 
 void guest::kill(const std::shared_ptr<guest_job>& job, int signal) {

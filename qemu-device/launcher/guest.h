@@ -8,12 +8,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "control.h"
 #include "event_loop.h"
 #include "image.h"
 #include "options.h"
 #include "process.h"
+#include "time_mode.h"
 
 namespace prawn::launch {
 
@@ -39,7 +41,8 @@ struct guest_options {
 
 // The complete command line of a guest's QEMU.
 command guest_command(const settings& where, const options& opts,
-                      const guest_image& image, const guest_options& guest,
+                      const time_mode& time, const guest_image& image,
+                      const guest_options& guest,
                       const std::filesystem::path& run_path);
 
 // A QEMU, its console and its control channel.
@@ -66,6 +69,9 @@ public:
 
     // Starts a command; a guest that is down makes it lost at once.
     std::shared_ptr<guest_job> run(const std::string& text, bool root);
+
+    // What its script lets it run, in order; before it has come up.
+    void expect(const std::vector<std::shared_ptr<guest_job>>& jobs);
 
     // Sends a signal to the process group of a command that still runs.
     void kill(const std::shared_ptr<guest_job>& job, int signal);

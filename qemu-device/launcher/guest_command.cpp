@@ -65,10 +65,29 @@ std::string escaped(const std::string& path) {
     return text;
 }
 
+// Virtual time counts instructions, nothing else, and our plugin holds the CPU
+// wherever it might get ahead of the others.
+void add_lockstep(std::vector<std::string>& argv, const settings& where,
+                  const time_mode& time, unsigned node,
+                  const std::filesystem::path& run_path) {
+    const auto plugin =
+        where.build_dir / "qemu-device" / "lockstep" / "prawn-lockstep.so";
+    for (const std::string& word :
+         {std::string("-accel"), std::string("tcg,thread=single"),
+          std::string("-icount"), fmt::format("shift={},sleep=off", time.shift),
+          std::string("-rtc"), std::string("base=2026-01-01T00:00:00,clock=vm"),
+          std::string("-seed"), std::string("1"), std::string("-plugin"),
+          fmt::format(
+              "{},channel={},node={},shift={}", escaped(plugin.string()),
+              escaped((run_path / "lockstep").string()), node, time.shift)})
+        argv.push_back(word);
+}
+
 }  // namespace
 
 command guest_command(const settings& where, const options& opts,
-                      const guest_image& image, const guest_options& guest,
+                      const time_mode& time, const guest_image& image,
+                      const guest_options& guest,
                       const std::filesystem::path& run_path) {
     command result = where.qemu_command();
     auto& argv = result.argv;
@@ -86,6 +105,8 @@ command guest_command(const settings& where, const options& opts,
     add({"-smp", std::to_string(opts.cpus)});
     if (opts.accel == "kvm")
         add({"-accel", "kvm", "-cpu", "host"});
+    else if (time.synchronized)
+        add_lockstep(argv, where, time, guest.node, run_path);
     else
         add({"-accel", opts.cpus > 1 ? "tcg,thread=multi" : "tcg"});
     add({"-kernel", image.kernel, "-initrd", image.initrd});
@@ -96,7 +117,9 @@ command guest_command(const settings& where, const options& opts,
         "console=ttyS0 quiet tsc=reliable no_timer_check panic=0 "
         "prawn_node={} prawn_nodes={}",
         guest.node, opts.nodes);
-    static const unsigned long khz = tsc_khz();
+    static const unsigned long host_khz = tsc_khz();
+    // Under -icount the time stamp counter counts nanoseconds.
+    const unsigned long khz = time.synchronized ? 1000000 : host_khz;
     if (khz != 0 && opts.accel != "kvm")
         append += fmt::format(" tsc_early_khz={}", khz);
     if (guest.shell)
@@ -113,8 +136,10 @@ command guest_command(const settings& where, const options& opts,
     // its own, so kernel messages cannot get into what commands print.
     for (const char* port : {"con", "ctl"}) {
         add({"-chardev",
-             fmt::format("socket,id={0},path={1}.{0},server=on,wait=off", port,
-                         escaped(base)),
+             fmt::format("socket,id={0},path={1}.{0},server=on,wait={2}", port,
+                         escaped(base),
+                         // or what a guest says early would be lost or not
+                         time.synchronized ? "on" : "off"),
              "-serial", fmt::format("chardev:{}", port)});
     }
     if (!opts.share.empty()) {

@@ -319,6 +319,13 @@ std::vector<std::string> module_order(const fs::path& modules,
     return order;
 }
 
+void with_script(const fs::path& initrd, const std::string& script,
+                 const fs::path& result) {
+    cpio_writer layer;
+    layer.file("/lib/prawn/script", 0644, script);
+    write_file(result, read_file(initrd) + layer.finish());
+}
+
 guest_image build_image(const settings& where, bool need_card) {
     const fs::path dir = where.image_dir();
     const fs::path bzimage = "/boot/vmlinuz-" + where.kernel;

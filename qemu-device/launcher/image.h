@@ -22,6 +22,10 @@ struct guest_image {
 // prawn.ko has to be there.
 guest_image build_image(const settings& where, bool need_card);
 
+// `initrd` with one more layer: the script of a guest's agent.
+void with_script(const std::filesystem::path& initrd, const std::string& script,
+                 const std::filesystem::path& result);
+
 // The ELF image inside a compressed bzImage, which QEMU can start directly
 // (PVH): the same kernel, spared its decompression by an emulated CPU. Empty
 // when the file is something else.

@@ -16,6 +16,7 @@
 
 #include "failure.h"
 #include "support/toml_limit.h"
+#include "time_mode.h"
 
 namespace fs = std::filesystem;
 
@@ -28,7 +29,7 @@ constexpr unsigned MAX_NODES = 16;
 void add_shared(CLI::App& app, options& o) {
     app.add_option("--config", o.config, "configuration of the model (TOML)");
     app.add_option("--profile", o.profile, "timing profile, by name or file");
-    app.add_option("--time", o.time, "free-running, synchronized or replay");
+    app.add_option("--time", o.time, "free-running or synchronized");
     app.add_option("--quantum", o.quantum, "of synchronized time");
     app.add_option("--engine", o.engine, "hardwired or firmware");
     app.add_option("--rtl", o.rtl, "blocks to run as RTL");
@@ -57,17 +58,22 @@ void refuse_unavailable(const options& o) {
                                               "version ({})",
                                               what, instead));
     };
-    if (!o.time.empty() && o.time != "free-running") {
-        if (o.time != "synchronized" && o.time != "replay") {
+    if (!o.time.empty() && o.time != "free-running" &&
+        o.time != "synchronized") {
+        if (o.time != "replay") {
             throw failure(EXIT_USAGE,
-                          fmt::format("--time {}: no such mode (free-running "
-                                      "is the one there is)",
+                          fmt::format("--time {}: no such mode (there are "
+                                      "free-running and synchronized)",
                                       o.time));
         }
-        refuse("--time " + o.time, "use free-running");
+        refuse("--time replay", "guests run in the other modes only");
     }
-    if (!o.quantum.empty())
-        refuse("--quantum", "it belongs to synchronized time");
+    if (!o.quantum.empty() && parse_quantum(o.quantum) == 0) {
+        throw failure(EXIT_USAGE,
+                      fmt::format("--quantum {}: must be a number with ns, us "
+                                  "or ms, as 1us",
+                                  o.quantum));
+    }
     if (!o.engine.empty() && o.engine != "hardwired") {
         if (o.engine != "firmware") {
             throw failure(EXIT_USAGE,
@@ -219,6 +225,7 @@ void check(options& o) {
         }
     }
     check_profile(o);
+    resolve_time(o);  // refuses what does not go together
 }
 
 }  // namespace

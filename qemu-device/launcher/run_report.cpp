@@ -19,7 +19,7 @@ json run_facts(const session& run) {
     };
     if (run.opts().no_card)
         return facts;
-    facts["time_mode"] = "free-running";
+    facts["time_mode"] = run.time().name();
     try {
         facts["profile"] = run.profile();
     } catch (const std::exception&) {

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
-#include <toml++/toml.h>
 #include <unistd.h>
 
 #include "kvm_probe.h"
+#include "report.h"
 
 namespace fs = std::filesystem;
 
@@ -40,6 +40,7 @@ steady::time_point after(unsigned seconds) {
 session::session(const options& opts, const settings& where) :
     m_opts(opts),
     m_where(where),
+    m_time(resolve_time(opts)),
     m_dir(where.state_dir),
     m_last_ping(steady::now()) {
     m_loop.on_child = [this] { check_parts(); };
@@ -71,6 +72,10 @@ command session::model_command() const {
         set("profile=" + m_opts.profile);
     for (const auto& item : m_opts.set)
         set(item);
+    if (m_time.synchronized) {
+        set("time=synchronized");
+        set(fmt::format("quantum_ns={}", m_time.quantum_ns));
+    }
     const bool own = m_opts.command == "sim" && !m_opts.json.empty();
     const std::string counters = m_dir.log("counters.json").string();
     argv.insert(argv.end(), {"--json", !own                 ? counters
@@ -82,18 +87,7 @@ command session::model_command() const {
 }
 
 std::string session::profile() const {
-    if (!m_opts.profile.empty())
-        return fs::path(m_opts.profile).stem();
-    for (const auto& item : m_opts.set) {
-        if (item.rfind("profile=", 0) == 0)
-            return fs::path(item.substr(8)).stem();
-    }
-    if (!m_opts.config.empty()) {
-        const toml::table all = toml::parse_file(m_opts.config);
-        if (const auto name = all["profile"].value<std::string>())
-            return fs::path(*name).stem();
-    }
-    return "pcie-gen3";
+    return profile_of(m_opts);
 }
 
 void session::start_model() {
@@ -140,6 +134,33 @@ bool session::read_model() {
     return size < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
+std::string session::skew() const {
+    const json counters = json::parse(m_counters, nullptr, false);
+    if (!counters.is_object())
+        return "the model wrote no counters";
+    return counters.value("skew", "");
+}
+
+std::shared_ptr<guest_job> session::script(unsigned number,
+                                           const std::string& text, bool root) {
+    auto job = std::make_shared<guest_job>();
+    m_expected[number].push_back(job);
+    m_scripts[number] += control_run(m_expected[number].size(), root, text);
+    return job;
+}
+
+void session::power_off_after_scripts() {
+    for (unsigned k = 0; k < m_opts.nodes; k++)
+        m_scripts[k] += "poweroff\n";
+    m_power_off_expected = true;
+}
+
+void session::wait_for_power_off() {
+    for (unsigned k = 0; k < count(); k++)
+        wait([&] { return powered_off(k); }, m_opts.timeout_s,
+             m_guests[k]->name() + " did not power off");
+}
+
 void session::start_guests(bool shell) {
     if (m_opts.accel == "kvm") {
         const std::string trouble = kvm_trouble();
@@ -166,14 +187,20 @@ void session::start_guests(bool shell) {
                 std::string::npos) {
             what.append = " TERM=" + name;
         }
+        guest_image mine = image;
+        if (m_time.synchronized) {
+            mine.initrd = m_dir.path() / (fmt::format("node{}.initrd", k));
+            with_script(image.initrd, m_scripts[k], mine.initrd);
+        }
         command qemu =
-            guest_command(m_where, m_opts, image, what, m_dir.path());
+            guest_command(m_where, m_opts, m_time, mine, what, m_dir.path());
         qemu.cpu = m_cpu;
         show(qemu);
         m_guest_options.push_back(what);
         m_guest_commands.push_back(qemu);
         m_guests.emplace_back();
         start_guest(k);
+        m_guests[k]->expect(m_expected[k]);
     }
     starting.done();
 }
@@ -256,7 +283,8 @@ void session::heartbeat() {
                                           ": this machine's KVM cannot execute "
                                           "the guest: use --accel tcg");
     }
-    if (m_opts.timeout_s == 0)
+    // In step with the model a question would change what follows.
+    if (m_opts.timeout_s == 0 || m_time.synchronized)
         return;
     for (auto& which : m_guests) {
         if (!which || !which->up() || which->qemu().ended())
@@ -329,7 +357,8 @@ bool session::powered_off(unsigned number) {
 void session::stop() {
     m_stopping = true;
     for (auto& which : m_guests) {
-        if (which)
+        // One after the other, or their ends would mix differently each time.
+        if (which && !m_time.synchronized)
             which->qemu().terminate();
     }
     for (auto& which : m_guests) {
@@ -339,6 +368,8 @@ void session::stop() {
     m_guests.clear();
     m_guest_options.clear();
     m_guest_commands.clear();
+    m_scripts.clear();
+    m_expected.clear();
     if (!m_model) {
         m_stopping = false;
         return;

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "process.h"
 #include "run_dir.h"
 #include "settings.h"
+#include "time_mode.h"
 
 namespace prawn::launch {
 
@@ -60,6 +62,19 @@ public:
     guest& node(unsigned number) { return *m_guests.at(number); }
     unsigned count() const { return static_cast<unsigned>(m_guests.size()); }
 
+    const time_mode& time() const { return m_time; }
+    // What kept a synchronized run from being exact, as the model said when it
+    // was stopped; empty if nothing did.
+    std::string skew() const;
+    // In step with the model nothing comes into a guest from outside: what it
+    // is to run is said before it starts, and runs one after the other.
+    std::shared_ptr<guest_job> script(unsigned number, const std::string& text,
+                                      bool root);
+    // Guests power themselves off at the end of their scripts: whoever stopped
+    // them from outside would do it at some other time in each run.
+    void power_off_after_scripts();
+    void wait_for_power_off();
+
     // Kills a guest's QEMU as a power failure would, and starts it again. The
     // model and the other guests go on.
     void kill_guest(unsigned number);
@@ -94,6 +109,7 @@ private:
 
     options m_opts;
     const settings& m_where;
+    const time_mode m_time;
     event_loop m_loop;
     run_dir m_dir;
     std::unique_ptr<process> m_model;
@@ -105,6 +121,8 @@ private:
     std::vector<guest_options> m_guest_options;
     std::vector<command> m_guest_commands;
     std::vector<std::unique_ptr<guest>> m_guests;
+    std::map<unsigned, std::string> m_scripts;  // by node
+    std::map<unsigned, std::vector<std::shared_ptr<guest_job>>> m_expected;
     bool m_power_off_expected = false;
     bool m_stopping = false;
     int m_cpu = -1;

@@ -8,6 +8,7 @@
 #include "failure.h"
 #include "guest.h"
 #include "options.h"
+#include "time_mode.h"
 
 namespace prawn::launch {
 namespace {
@@ -67,9 +68,10 @@ TEST(options, module_parameters_are_one_line) {
 
 TEST(options, what_does_not_exist_yet_is_refused_by_name) {
     const std::vector<std::vector<std::string>> all = {
-        {"--time", "synchronized"}, {"--time", "replay"},
-        {"--quantum", "1us"},       {"--engine", "firmware"},
-        {"--rtl", "utlb"},          {"--record", "x.trace"},
+        {"--time", "replay"},
+        {"--engine", "firmware"},
+        {"--rtl", "utlb"},
+        {"--record", "x.trace"},
     };
     for (const char* command : {"demo", "boot", "sim", "bench"}) {
         for (const auto& words : all) {
@@ -83,6 +85,40 @@ TEST(options, what_does_not_exist_yet_is_refused_by_name) {
                            "hardwired"}),
                   "");
     }
+}
+
+TEST(options, synchronized_time) {
+    const auto sync = [](std::vector<std::string> words) {
+        words.insert(words.end(), {"--time", "synchronized"});
+        return refusal(words);
+    };
+    EXPECT_EQ(sync({"demo"}), "");
+    EXPECT_EQ(sync({"demo", "--quantum", "1us"}), "");
+    EXPECT_EQ(sync({"boot", "--quantum", "100ns"}), "");
+    EXPECT_EQ(sync({"sim", "--quantum", "1ms"}), "");
+    for (const char* quantum : {"1", "us", "1us ", "1s", "0us", "-1us", "99ns",
+                                "1001ms", "1.5us", "99999999999999ns"})
+        EXPECT_NE(sync({"demo", "--quantum", quantum}).find("--quantum"),
+                  std::string::npos)
+            << quantum;
+    EXPECT_NE(refusal({"demo", "--quantum", "1us"}), "");
+    EXPECT_NE(sync({"bench"}), "");
+    EXPECT_NE(sync({"boot", "--cpus", "2"}).find("--cpus 2"),
+              std::string::npos);
+    EXPECT_NE(sync({"boot", "--accel", "kvm"}).find("--accel kvm"),
+              std::string::npos);
+    EXPECT_NE(sync({"boot", "--share", "/tmp"}).find("--share"),
+              std::string::npos);
+    // Wherever it was said.
+    EXPECT_NE(refusal({"boot", "--cpus", "2", "--set", "time=synchronized"}),
+              "");
+}
+
+TEST(options, quanta) {
+    EXPECT_EQ(parse_quantum("1us"), 1000U);
+    EXPECT_EQ(parse_quantum("250ns"), 250U);
+    EXPECT_EQ(parse_quantum("2ms"), 2000000U);
+    EXPECT_EQ(parse_quantum("1us "), 0U);
 }
 
 TEST(options, nonsense_is_refused) {
@@ -151,7 +187,7 @@ TEST(guest_command, has_what_the_card_needs) {
     guest_options what;
     what.node = 3;
     const command qemu =
-        guest_command(where, opts, {"/k", "/i"}, what, "/run,dir");
+        guest_command(where, opts, {}, {"/k", "/i"}, what, "/run,dir");
     const auto has = [&](const std::string& word) {
         for (const auto& each : qemu.argv) {
             if (each.find(word) != std::string::npos)
@@ -176,6 +212,27 @@ TEST(guest_command, has_what_the_card_needs) {
         return;
     }
     FAIL() << "no card";
+}
+
+TEST(guest_command, counts_instructions_in_synchronized_time) {
+    const options opts = parse({"boot"});
+    settings where;
+    where.qemu = "/usr/bin/qemu-system-x86_64";
+    where.build_dir = "/build";
+    time_mode time;
+    time.synchronized = true;
+    time.shift = 4;
+    guest_options what;
+    what.node = 1;
+    const std::string line =
+        guest_command(where, opts, time, {"/k", "/i"}, what, "/run").text();
+    for (const char* words :
+         {"-icount shift=4,sleep=off", "-accel tcg,thread=single", "clock=vm",
+          "-seed 1", "tsc_early_khz=1000000",
+          "/build/qemu-device/lockstep/prawn-lockstep.so,channel=/run/"
+          "lockstep,node=1,shift=4"})
+        EXPECT_NE(line.find(words), std::string::npos) << words << "\n" << line;
+    EXPECT_EQ(line.find("wait=off"), std::string::npos);
 }
 
 }  // namespace
