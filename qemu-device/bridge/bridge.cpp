@@ -44,7 +44,7 @@ vfio_user::identity card_identity() {
 bridge::bridge(sc_core::sc_module_name name) :
     sc_core::sc_module(name),
     m_identity(card_identity()),
-    m_dma_end(*this, &bridge::dma),
+    m_dma_end(*this, &bridge::dma, &bridge::peek),
     m_bar_end(*this, &bridge::bar_response) {
     SC_HAS_PROCESS(bridge);
     dma_in.bind(m_dma_end);
@@ -346,6 +346,8 @@ void bridge::execute(request& r) {
             control_out->set_bus_master(r.flag);
             break;
         case request::MAP:
+            if (map_out.size() > 0)
+                map_out->mapped(r.region->iova(), r.region->size());
             m_memory.add(std::move(r.region));
             break;
         case request::UNMAP:
@@ -369,6 +371,8 @@ void bridge::disconnect(reply_token token) {
 void bridge::unmap(request& r) {
     const std::uint64_t first = r.region->iova();
     const std::uint64_t last = first + (r.region->size() - 1);
+    if (map_out.size() > 0)
+        map_out->unmapped(first, r.region->size());
     m_memory.remove(*r.region);
     cancel(first, last);
     r.region.reset();
@@ -480,6 +484,15 @@ tlm::tlm_sync_enum bridge::dma(tlm::tlm_generic_payload& trans,
                                  : tlm::TLM_ADDRESS_ERROR_RESPONSE);
     phase = tlm::BEGIN_RESP;
     return tlm::TLM_UPDATED;
+}
+
+// Without a message: memory that only these reach is not seen.
+unsigned bridge::peek(tlm::tlm_generic_payload& trans) {
+    const bool ok =
+        trans.is_read() &&
+        m_memory.read(trans.get_address(), trans.get_data_ptr(),
+                      trans.get_data_length()) == vfio_user::dma_status::OK;
+    return ok ? trans.get_data_length() : 0;
 }
 
 bool bridge::start_message(tlm::tlm_generic_payload& trans) {

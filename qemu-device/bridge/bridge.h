@@ -59,6 +59,8 @@ public:
     tlm::tlm_target_socket<> dma_in{"dma_in"};
     sc_core::sc_export<interrupt_if> interrupt_in{"interrupt_in"};
     sc_core::sc_port<card_control_if> control_out{"control_out"};
+    sc_core::sc_port<memory_map_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> map_out{
+        "map_out"};
 
     // Requests that may wait; beyond it the client is not read from.
     static constexpr std::size_t QUEUE_LIMIT = 4096;
@@ -179,6 +181,7 @@ private:
     void finish_message(message& m);
     tlm::tlm_sync_enum dma(tlm::tlm_generic_payload& trans,
                            tlm::tlm_phase& phase);
+    unsigned peek(tlm::tlm_generic_payload& trans);
     bool start_message(tlm::tlm_generic_payload& trans);
     tlm::tlm_sync_enum bar_response(tlm::tlm_generic_payload& trans,
                                     tlm::tlm_phase& phase);

@@ -20,8 +20,11 @@ namespace prawn {
 //  - Every accepted transaction ends with BEGIN_RESP (bw), which the initiator
 //    answers TLM_COMPLETED. Responses may overtake one another.
 //  - Delays are SC_ZERO_TIME: everything happens at the current time.
-//  - Byte enables, DMI and debug transport are not used; data length is at
-//    most 4096 bytes; streaming width equals the length.
+//  - Byte enables and DMI are not used; data length is at most 4096 bytes;
+//    streaming width equals the length.
+//  - Debug transport is used for reads of the host's memory only, by observers
+//    such as a recorder: the number of bytes that could be read at once, all
+//    or none. It takes no time and asks nobody's permission.
 // Payloads have a memory manager; extensions below are always present. The
 // owner of the data keeps it alive until BEGIN_RESP, also across a reset.
 
@@ -84,6 +87,14 @@ class time_base_if : public virtual sc_core::sc_interface
 {
 public:
     virtual std::uint64_t now_ns() = 0;
+
+// Host -> observer: guest memory that DMA may reach comes and goes. The card
+// need not know.
+class memory_map_if : public virtual sc_core::sc_interface
+{
+public:
+    virtual void mapped(std::uint64_t address, std::uint64_t size) = 0;
+    virtual void unmapped(std::uint64_t address, std::uint64_t size) = 0;
 };
 
 // Card -> host. SystemC thread only; never refused.

@@ -33,7 +33,7 @@ memory_host::memory_host(sc_core::sc_module_name name,
     sc_core::sc_module(name),
     m_config(config),
     m_region(config.size),
-    m_dma_end(*this, &memory_host::dma),
+    m_dma_end(*this, &memory_host::dma, &memory_host::peek),
     m_bar_end(*this, &memory_host::bar_response),
     m_interrupted("interrupted") {
     dma_in.bind(m_dma_end);
@@ -49,11 +49,15 @@ void memory_host::map(std::uint64_t address, std::uint64_t size) {
         if (!p)
             p = std::make_unique<page>();
     }
+    if (map_out.size() > 0)
+        map_out->mapped(address, size);
 }
 
 void memory_host::unmap(std::uint64_t address, std::uint64_t size) {
     for (std::uint64_t a = address / PAGE; a < (address + size) / PAGE; a++)
         m_pages.erase(a);
+    if (map_out.size() > 0)
+        map_out->unmapped(address, size);
 }
 
 std::uint8_t* memory_host::pointer(std::uint64_t address) {
@@ -158,6 +162,13 @@ tlm::tlm_sync_enum memory_host::dma(tlm::tlm_generic_payload& trans,
     m_held.push_back(&trans);
     phase = tlm::END_REQ;
     return tlm::TLM_UPDATED;
+}
+
+unsigned memory_host::peek(tlm::tlm_generic_payload& trans) {
+    const bool ok = trans.is_read() &&
+                    read_memory(trans.get_address(), trans.get_data_ptr(),
+                                trans.get_data_length());
+    return ok ? trans.get_data_length() : 0;
 }
 
 void memory_host::carry_out(tlm::tlm_generic_payload& trans) {

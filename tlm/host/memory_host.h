@@ -37,6 +37,8 @@ public:
     sc_core::sc_export<interrupt_if> interrupt_in{"interrupt_in"};
     sc_core::sc_port<card_control_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND>
         control_out{"control_out"};
+    sc_core::sc_port<memory_map_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> map_out{
+        "map_out"};
 
     memory_host(sc_core::sc_module_name name,
                 const memory_host_config& config = {});
@@ -130,6 +132,7 @@ private:
 
     tlm::tlm_sync_enum dma(tlm::tlm_generic_payload& trans,
                            tlm::tlm_phase& phase);
+    unsigned peek(tlm::tlm_generic_payload& trans);
     tlm::tlm_sync_enum bar_response(tlm::tlm_generic_payload& trans,
                                     tlm::tlm_phase& phase);
     std::uint8_t* region(std::uint64_t address, std::size_t size);

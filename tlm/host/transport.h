@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends of TLM-2.0 sockets for modules that have several: each calls a member
-// function for nb_transport. What the host port does not use is refused.
+// function for nb_transport. What the host port does not use is refused; debug
+// transport too, unless a function for it is given.
 
 #ifndef PRAWN_HOST_TRANSPORT_H
 #define PRAWN_HOST_TRANSPORT_H
@@ -15,7 +16,9 @@ class forward_end final : public tlm::tlm_fw_transport_if<>
 public:
     using call = tlm::tlm_sync_enum (OWNER::*)(tlm::tlm_generic_payload&,
                                                tlm::tlm_phase&);
-    forward_end(OWNER& owner, call f) : m_owner(owner), m_call(f) {}
+    using debug_call = unsigned (OWNER::*)(tlm::tlm_generic_payload&);
+    forward_end(OWNER& owner, call f, debug_call debug = nullptr) :
+        m_owner(owner), m_call(f), m_debug(debug) {}
 
     tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& trans,
                                        tlm::tlm_phase& phase,
@@ -29,11 +32,14 @@ public:
     bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi&) override {
         return false;
     }
-    unsigned transport_dbg(tlm::tlm_generic_payload&) override { return 0; }
+    unsigned transport_dbg(tlm::tlm_generic_payload& trans) override {
+        return m_debug ? (m_owner.*m_debug)(trans) : 0;
+    }
 
 private:
     OWNER& m_owner;
     call m_call;
+    debug_call m_debug;
 };
 
 template <typename OWNER>
