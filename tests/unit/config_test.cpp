@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace prawn {
 namespace {
@@ -80,6 +82,39 @@ TEST(config, the_example_names_every_key) {
     }
     for (const std::string& key : config_keys())
         EXPECT_NE(all.find("|" + key + "|"), std::string::npos) << key;
+}
+
+// A recording says with these what ran, and a replay takes them.
+TEST(config, effective_configuration_loads_again) {
+    const sim_config c = load_config(
+        PRAWN_EXAMPLES "/four-nodes.toml",
+        {"checker=true", "host.dma_slots=17", "blocks.utlb.entries=128",
+         "blocks.utlb.ways=2", "blocks.utlb.offset=false",
+         "blocks.ipt.impl=twin", "blocks.twin_seed=9223372036854775807",
+         "profile=shrimp-1996", "trace.csv=/x", "node.1.socket=/y"});
+    const std::vector<std::string> items = effective_config(c);
+    const std::set<std::string> all(items.begin(), items.end());
+    EXPECT_TRUE(all.count("nodes=4"));
+    EXPECT_TRUE(all.count("blocks.utlb.entries=128"));
+    EXPECT_TRUE(all.count("blocks.ipt.impl=twin"));
+    EXPECT_TRUE(all.count("blocks.opt.impl=tlm"));
+    for (const std::string& key : config_keys()) {
+        const bool left_out = key == "profile" || key.rfind("trace.", 0) == 0;
+        EXPECT_EQ(std::count_if(items.begin(), items.end(),
+                                [&](const std::string& item) {
+                                    return item.rfind(key + "=", 0) == 0;
+                                }),
+                  left_out ? 0 : 1)
+            << key;
+    }
+    const sim_config again = load_config("", items);
+    EXPECT_EQ(effective_config(again), items);
+    EXPECT_EQ(again.fabric.nodes, 4u);
+    EXPECT_TRUE(again.checker);
+    EXPECT_EQ(again.host.dma_slots, 17u);
+    EXPECT_EQ(again.nic.twins, c.nic.twins);
+    EXPECT_EQ(again.profile, sim_config().profile);
+    EXPECT_EQ(again.nodes[1].socket, "");
 }
 
 TEST(config, every_example_loads) {

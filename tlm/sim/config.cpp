@@ -33,6 +33,11 @@ struct place {
 
 using setter =
     std::function<void(sim_config&, const toml::node&, const place&)>;
+using getter = std::function<std::string(const sim_config&)>;
+struct key_access {
+    setter set;
+    getter get;
+};
 
 std::string quoted_list(const std::vector<std::string>& values) {
     std::string text;
@@ -62,35 +67,41 @@ std::int64_t number_of(const toml::node& value, const place& where,
 }
 
 template <typename F>
-setter text(F member) {
-    return [member](sim_config& c, const toml::node& v, const place& w) {
-        member(c) = text_of(v, w);
-    };
+key_access text(F member) {
+    return {[member](sim_config& c, const toml::node& v, const place& w) {
+                member(c) = text_of(v, w);
+            },
+            [member](const sim_config& c) { return member(c); }};
 }
 
 template <typename F>
-setter flag(F member) {
-    return [member](sim_config& c, const toml::node& v, const place& w) {
-        const auto on = v.value_exact<bool>();
-        if (!on)
-            w.fail("not a truth value", "use true or false");
-        member(c) = *on;
-    };
+key_access flag(F member) {
+    return {
+        [member](sim_config& c, const toml::node& v, const place& w) {
+            const auto on = v.value_exact<bool>();
+            if (!on)
+                w.fail("not a truth value", "use true or false");
+            member(c) = *on;
+        },
+        [member](const sim_config& c) { return member(c) ? "true" : "false"; }};
 }
 
 template <typename F>
-setter number(std::int64_t low, std::int64_t high, F member) {
-    return [=](sim_config& c, const toml::node& v, const place& w) {
-        using T = std::decay_t<decltype(member(c))>;
-        member(c) = static_cast<T>(number_of(v, w, low, high));
-    };
+key_access number(std::int64_t low, std::int64_t high, F member) {
+    return {[=](sim_config& c, const toml::node& v, const place& w) {
+                using T = std::decay_t<decltype(member(c))>;
+                member(c) = static_cast<T>(number_of(v, w, low, high));
+            },
+            [member](const sim_config& c) {
+                return std::to_string(static_cast<std::int64_t>(member(c)));
+            }};
 }
 
 // One of several words; some are known but not available in this version.
 template <typename F>
-setter choice(const std::vector<std::string>& values,
-              const std::vector<std::string>& later, F member) {
-    return [=](sim_config& c, const toml::node& v, const place& w) {
+key_access choice(const std::vector<std::string>& values,
+                  const std::vector<std::string>& later, F member) {
+    const auto set = [=](sim_config& c, const toml::node& v, const place& w) {
         const std::string word = text_of(v, w);
         if (std::count(later.begin(), later.end(), word))
             w.fail("\"" + word + "\" is not available in this version",
@@ -100,23 +111,28 @@ setter choice(const std::vector<std::string>& values,
                    "use " + quoted_list(values));
         member(c) = word;
     };
+    return {set, [member](const sim_config& c) { return member(c); }};
 }
 
-setter block_impl(const std::string& block) {
-    return [=](sim_config& c, const toml::node& v, const place& w) {
+key_access block_impl(const std::string& block) {
+    const auto set = [=](sim_config& c, const toml::node& v, const place& w) {
         std::string word;
         choice({"tlm", "twin"}, {"rtl", "firmware"},
-               [&](sim_config&) -> std::string& { return word; })(c, v, w);
+               [&](const sim_config&) -> std::string& { return word; })
+            .set(c, v, w);
         if (word == "twin")
             c.nic.twins.insert(block);
         else
             c.nic.twins.erase(block);
     };
+    return {set, [block](const sim_config& c) {
+                return c.nic.twins.count(block) ? "twin" : "tlm";
+            }};
 }
 
-setter power_of_two(std::int64_t low, std::int64_t high,
-                    unsigned nic_config::*log2) {
-    return [=](sim_config& c, const toml::node& v, const place& w) {
+key_access power_of_two(std::int64_t low, std::int64_t high,
+                        unsigned nic_config::*log2) {
+    const auto set = [=](sim_config& c, const toml::node& v, const place& w) {
         const std::int64_t n = number_of(v, w, low, high);
         if (n & (n - 1))
             w.fail(std::to_string(n) + " is not a power of two",
@@ -125,10 +141,13 @@ setter power_of_two(std::int64_t low, std::int64_t high,
         c.nic.*log2 =
             static_cast<unsigned>(__builtin_ctzll(static_cast<unsigned>(n)));
     };
+    return {set, [log2](const sim_config& c) {
+                return std::to_string(1U << c.nic.*log2);
+            }};
 }
 
-std::map<std::string, setter> make_schema() {
-    std::map<std::string, setter> s;
+std::map<std::string, key_access> make_schema() {
+    std::map<std::string, key_access> s;
     s["time"] = choice(
         {"free-running", "synchronized"}, {"replay"},
         [](auto& c) -> auto& { return c.time; });
@@ -151,6 +170,7 @@ std::map<std::string, setter> make_schema() {
     s["trace.perfetto"] =
         text([](auto& c) -> auto& { return c.trace.perfetto; });
     s["trace.csv"] = text([](auto& c) -> auto& { return c.trace.csv; });
+    s["trace.record"] = text([](auto& c) -> auto& { return c.trace.record; });
 
     for (const std::string& name : block_names())
         s["blocks." + name + ".impl"] = block_impl(name);
@@ -179,8 +199,8 @@ std::map<std::string, setter> make_schema() {
     return s;
 }
 
-const std::map<std::string, setter>& schema() {
-    static const std::map<std::string, setter> s = make_schema();
+const std::map<std::string, key_access>& schema() {
+    static const std::map<std::string, key_access> s = make_schema();
     return s;
 }
 
@@ -308,7 +328,7 @@ private:
             nodes_given = true;
             nodes_changed = m_name == "--set";
         }
-        found->second(m_out, value, p);
+        found->second.set(m_out, value, p);
     }
 
     void node_tables_of(const toml::node& value) {
@@ -384,6 +404,14 @@ std::vector<std::string> config_keys() {
     for (const auto& entry : schema())
         keys.push_back(entry.first);
     return keys;
+}
+
+std::vector<std::string> effective_config(const sim_config& config) {
+    std::vector<std::string> items;
+    for (const auto& [key, access] : schema())
+        if (key != "profile" && key.rfind("trace.", 0) != 0)
+            items.push_back(key + "=" + access.get(config));
+    return items;
 }
 
 sim_config load_config(const std::string& file,

@@ -50,6 +50,11 @@ struct sim_config {
 sim_config load_config(const std::string& file,
                        const std::vector<std::string>& changes = {});
 
+// KEY=VALUE of every key, as load_config("", ...) takes them, for a run that is
+// to be the same elsewhere: without the profile, which is a file, and without
+// this run's own files and sockets (trace.*, node.*).
+std::vector<std::string> effective_config(const sim_config& config);
+
 // Every key that there is, for tests and for --help.
 std::vector<std::string> config_keys();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/observation.h"
 
+#include <set>
 #include <stdexcept>
 
 #include "trace/csv_writer.h"
@@ -12,14 +13,13 @@ namespace prawn {
 observation::observation(event_log& log, const trace_files& files,
                          const std::string& about) :
     m_log(log) {
-    const auto same = [](const std::string& a, const std::string& b) {
-        return !a.empty() && a == b;
-    };
-    if (same(files.pcapng, files.perfetto) || same(files.perfetto, files.csv) ||
-        same(files.csv, files.pcapng))
-        throw std::runtime_error(
-            "trace.pcapng, trace.perfetto, trace.csv: two have the same path: "
-            "give each a file of its own");
+    std::set<std::string> paths;
+    for (const std::string& path :
+         {files.pcapng, files.perfetto, files.csv, files.record})
+        if (!path.empty() && !paths.insert(path).second)
+            throw std::runtime_error(
+                "trace.pcapng, trace.perfetto, trace.csv, trace.record: two "
+                "have the same path: give each a file of its own");
     // All files first, so that nothing is attached if one of them fails.
     std::unique_ptr<event_sink> pcapng;
     if (!files.pcapng.empty())

@@ -12,12 +12,12 @@
 
 namespace prawn {
 
-// Paths, keys trace.pcapng, trace.perfetto and trace.csv of a configuration;
-// empty: not wanted.
+// Paths, keys trace.pcapng and so on of a configuration; empty: not wanted.
 struct trace_files {
     std::string pcapng;
     std::string perfetto;
     std::string csv;
+    std::string record;  // no view of the events: see tlm/record
 };
 
 // Opens the files and attaches them to the log; its destructor completes them.
@@ -28,7 +28,7 @@ class observation
 public:
     // about: profile and configuration, for the properties of the files.
     // Throws std::runtime_error with one line if a file cannot be made or is
-    // named twice.
+    // named twice. The recording is only looked at for that.
     observation(event_log& log, const trace_files& files,
                 const std::string& about);
     observation(const observation&) = delete;
