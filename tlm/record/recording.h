@@ -129,7 +129,8 @@ struct recording_header {
     std::string time_mode;  // "free-running", ...
     unsigned nodes = 0;
     // KEY=VALUE of the whole effective configuration, defaults included, as
-    // load_config("", config) takes them; without the run's files and sockets.
+    // load_config("", config) takes them. Without the profile, which stands
+    // below, and without the run's files and sockets (trace.*, node.*).
     std::vector<std::string> config;
     std::string profile_name;
     std::string profile_text;       // the whole TOML file
