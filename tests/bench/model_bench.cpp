@@ -2,6 +2,7 @@
 // How fast the model is, without QEMU: two cards and a link, the full path with
 // timing on, driven by hosts that cost next to nothing. Wall time. Prints a
 // JSON list of {name, value, unit, ...}; --json is the only form and accepted.
+// --record FILE: the same while all of it is recorded, to see what that costs.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "record/run_recording.h"
 #include "sim/cluster.h"
 #include "tests/model/card_driver.h"
 
@@ -35,28 +37,31 @@ class bench final : public sc_core::sc_module
 {
 public:
     explicit bench(sc_core::sc_module_name name) :
-        sc_core::sc_module(name), m_model("model", load_config("")) {
+        bench(name, load_config("", {"trace.record=" + record_to})) {}
+    static std::string record_to;
+    nlohmann::json results = nlohmann::json::array();
+
+private:
+    bench(sc_core::sc_module_name name, const sim_config& config) :
+        sc_core::sc_module(name), m_model("model", config) {
         SC_HAS_PROCESS(bench);
+        if (!config.trace.record.empty())
+            m_recording =
+                std::make_unique<run_recording>(config.trace.record, config);
         for (unsigned k = 0; k < 2; k++) {
             // The driver's memory begins at (k + 1) << 32.
             m_hosts.push_back(std::make_unique<memory_host>(
                 ("host" + std::to_string(k)).c_str(),
                 memory_host_config{(std::uint64_t{k} + 1) << 32, RAM}));
             memory_host& host = *m_hosts.back();
-            host_bus& bus = m_model.at(k).bus;
-            host.bar_out.bind(bus.bar_in);
-            bus.dma_out.bind(host.dma_in);
-            bus.interrupt_out.bind(host.interrupt_in);
-            host.control_out.bind(bus.control_in);
+            connect(host, m_model.at(k).bus,
+                    m_recording ? &m_recording->at(k) : nullptr);
             m_drivers.push_back(
                 std::make_unique<card_driver>(host, m_model.at(k), k));
         }
         SC_THREAD(run);
         set_stack_size(1 << 20);
     }
-    nlohmann::json results = nlohmann::json::array();
-
-private:
     void run() {
         for (auto& d : m_drivers)
             d->boot();
@@ -72,6 +77,8 @@ private:
         }
         measure("model small messages", 16, 300000, false);
         measure("model 4 KiB packets", 1 << 20, 1000, true);
+        if (m_recording)
+            m_recording->finish();
         sc_core::sc_stop();
     }
 
@@ -120,10 +127,13 @@ private:
     }
 
     cluster m_model;
+    std::unique_ptr<run_recording> m_recording;
     std::vector<std::unique_ptr<memory_host>> m_hosts;
     std::vector<std::unique_ptr<card_driver>> m_drivers;
     std::vector<model::context*> m_from;
 };
+
+std::string bench::record_to;
 
 }  // namespace
 }  // namespace prawn
@@ -139,8 +149,11 @@ int sc_main(int, char**) {
 
 int main(int argc, char** argv) {
     for (int i = 1; i < argc; i++) {
-        if (std::strcmp(argv[i], "--json") != 0) {
-            std::fprintf(stderr, "usage: model_bench [--json]\n");
+        if (std::strcmp(argv[i], "--record") == 0 && i + 1 < argc) {
+            prawn::bench::record_to = argv[++i];
+        } else if (std::strcmp(argv[i], "--json") != 0) {
+            std::fprintf(stderr,
+                         "usage: model_bench [--json] [--record FILE]\n");
             return std::strcmp(argv[i], "--help") == 0 ? 0 : 1;
         }
     }

@@ -35,15 +35,15 @@ bench::bench(const sim_config& config) :
     m_views = std::make_unique<observation>(
         m_log, config.trace, "profile " + config.profile + ", " + config.time);
     m_cluster = std::make_unique<cluster>("model", config, &m_log);
+    if (!config.trace.record.empty())
+        m_recording =
+            std::make_unique<run_recording>(config.trace.record, config);
     for (unsigned k = 0; k < config.fabric.nodes; k++) {
         m_hosts.push_back(std::make_unique<memory_host>(
             ("host" + std::to_string(k)).c_str()));
-        host_bus& bus = m_cluster->at(k).bus;
         memory_host& host = *m_hosts.back();
-        host.bar_out.bind(bus.bar_in);
-        bus.dma_out.bind(host.dma_in);
-        bus.interrupt_out.bind(host.interrupt_in);
-        host.control_out.bind(bus.control_in);
+        connect(host, m_cluster->at(k).bus,
+                m_recording ? &m_recording->at(k) : nullptr);
         m_drivers.push_back(
             std::make_unique<card_driver>(host, m_cluster->at(k), k));
     }
@@ -82,6 +82,8 @@ int run_bench(int argc, char** argv, std::function<int()> body) {
     the_bench->m_body = std::move(body);
     sc_core::sc_start();
     the_bench->m_views.reset();  // completes the files
+    if (the_bench->m_recording)
+        the_bench->m_recording->finish();
     return the_bench->m_result;
 }
 

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "card_driver.h"
+#include "record/run_recording.h"
 #include "sim/cluster.h"
 #include "support/events.h"
 
@@ -59,6 +60,7 @@ private:
     std::unique_ptr<observation> m_views;
     stream_hash m_hash;
     std::unique_ptr<cluster> m_cluster;
+    std::unique_ptr<run_recording> m_recording;
     std::vector<std::unique_ptr<memory_host>> m_hosts;
     std::vector<std::unique_ptr<card_driver>> m_drivers;
     std::function<int()> m_body;

@@ -87,6 +87,7 @@ class time_base_if : public virtual sc_core::sc_interface
 {
 public:
     virtual std::uint64_t now_ns() = 0;
+};
 
 // Host -> observer: guest memory that DMA may reach comes and goes. The card
 // need not know.

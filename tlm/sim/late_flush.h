@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <systemc>
 
@@ -21,11 +23,14 @@ namespace prawn {
 // Attach it behind the sinks that it is to flush. The model's thread pays one
 // branch for an event; wall time only decides when files are written, never
 // what is in them.
+//
+// also: another file that is to be flushed; whoever writes it calls touch().
 class late_flush final : public sc_core::sc_module, public event_sink
 {
 public:
-    late_flush(sc_core::sc_module_name name, event_log& log) :
-        sc_core::sc_module(name), m_log(log) {
+    late_flush(sc_core::sc_module_name name, event_log& log,
+               std::function<void()> also = {}) :
+        sc_core::sc_module(name), m_log(log), m_also(std::move(also)) {
         SC_HAS_PROCESS(late_flush);
         SC_METHOD(flush_now);
         dont_initialize();
@@ -48,10 +53,7 @@ public:
 
     void on_event(const event&) override { touch(); }
     void on_packet(const packet_capture&) override { touch(); }
-
-private:
-    static constexpr std::chrono::milliseconds DELAY{500};
-
+    // SystemC thread only.
     void touch() {
         if (m_dirty)
             return;
@@ -62,6 +64,10 @@ private:
         }
         m_changed.notify_one();
     }
+
+private:
+    static constexpr std::chrono::milliseconds DELAY{500};
+
     void wait_and_wake() {
         std::unique_lock<std::mutex> hold(m_mutex);
         while (!m_end) {
@@ -74,9 +80,12 @@ private:
     void flush_now() {
         m_dirty = false;
         m_log.flush();
+        if (m_also)
+            m_also();
     }
 
     event_log& m_log;
+    const std::function<void()> m_also;
     bool m_dirty = false;  // SystemC thread only
     kernel_waker m_waker{"waker"};
     std::mutex m_mutex;

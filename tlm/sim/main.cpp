@@ -22,6 +22,7 @@
 #include "qemu-device/bridge/kernel_stopper.h"
 #include "qemu-device/bridge/wall_clock.h"
 #include "qemu-device/lockstep/pacer.h"
+#include "record/run_recording.h"
 #include "sim/cluster.h"
 #include "sim/config.h"
 #include "sim/late_flush.h"
@@ -111,6 +112,7 @@ int simulate(const options& o) {
     override_with(config.trace.pcapng, o.trace.pcapng);
     override_with(config.trace.perfetto, o.trace.perfetto);
     override_with(config.trace.csv, o.trace.csv);
+    override_with(config.trace.record, o.trace.record);
     std::filesystem::create_directories(o.run_dir);
     const bool synchronized = config.time == "synchronized";
     if (synchronized)
@@ -125,10 +127,19 @@ int simulate(const options& o) {
                             "profile " + config.profile + ", " + config.time);
     wall_clock wall;
     cluster model("model", config, &log);
+    std::unique_ptr<run_recording> recording;
+    if (!config.trace.record.empty())
+        recording =
+            std::make_unique<run_recording>(config.trace.record, config);
     kernel_stopper end("stopper");
     std::unique_ptr<late_flush> flush;
-    if (log.enabled() || log.capturing())
+    if (recording) {
+        flush = std::make_unique<late_flush>(
+            "flush", log, [&recording] { recording->flush(); });
+        recording->written = [&flush] { flush->touch(); };
+    } else if (log.enabled() || log.capturing()) {
         flush = std::make_unique<late_flush>("flush", log);
+    }
     std::vector<std::unique_ptr<bridge>> bridges;
     std::unique_ptr<lockstep::pacer> pacer;
     if (synchronized)
@@ -140,10 +151,7 @@ int simulate(const options& o) {
         bridges.push_back(std::make_unique<bridge>((name + "_host").c_str()));
         bridge& host = *bridges.back();
         host_bus& bus = model.at(k).bus;
-        host.bar_out.bind(bus.bar_in);
-        bus.dma_out.bind(host.dma_in);
-        bus.interrupt_out.bind(host.interrupt_in);
-        host.control_out.bind(bus.control_in);
+        connect(host, bus, recording ? &recording->at(k) : nullptr);
         // Model time stands still while a guest that runs free computes.
         if (config.time == "free-running")
             model.at(k).card.time_base.bind(wall);
@@ -164,6 +172,8 @@ int simulate(const options& o) {
     else
         sc_core::sc_start();
     server.stop();
+    if (recording)
+        recording->finish();
     write_counters(model, bridges, pacer.get(), o);
     return model.failures().empty() ? 0 : 3;
 }
@@ -195,6 +205,8 @@ int simulator(int argc, char** argv) {
     app.add_option("--pcap", o.trace.pcapng, "write the packets (pcapng)");
     app.add_option("--perfetto", o.trace.perfetto, "write a Perfetto trace");
     app.add_option("--csv", o.trace.csv, "write every event");
+    app.add_option("--record", o.trace.record,
+                   "record what crosses the host ports, for prawn-trace");
     app.add_option("--json", o.json, "write the counters at the end");
     app.add_flag("--quiet", o.quiet, "do not print the counters at the end");
     app.footer(
