@@ -14,6 +14,7 @@ ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 readonly ROOT
 readonly PRESET=${PRAWN_PRESET:-release}
 readonly OUT=$ROOT/build/$PRESET
+readonly TRACE=$OUT/tlm/record/prawn-trace
 readonly QEMU_DIR=$ROOT/build/qemu
 readonly CONF=$ROOT/build/setup.conf
 readonly HELP_DIR=$ROOT/qemu-device/launcher/help
@@ -24,7 +25,7 @@ readonly PACKAGES=(
     g++ make cmake ninja-build ccache pkg-config python3
     # model and launcher
     libsystemc-dev libcli11-dev libspdlog-dev libfmt-dev libtomlplusplus-dev
-    nlohmann-json3-dev
+    nlohmann-json3-dev libzstd-dev
     # tests and benchmarks; verilator and tshark judge our files
     libgtest-dev libgmock-dev libbenchmark-dev tshark verilator
     # guests: image, kernel module, private QEMU
@@ -59,6 +60,7 @@ QEMU guests see it as a PCI device; one SystemC process serves all the cards.
           other, check every byte, print latency and bandwidth
   boot    boot guests with the card: a shell, or one command in each of them
   sim     run the card model alone and wait for your own QEMUs
+  trace   look at what --record of demo, boot and sim has written
   bench   measure how fast the simulator itself is
   test    build everything and run the tests
   setup   install and extract what is missing (every other command does it too)
@@ -528,6 +530,12 @@ cmd_launch() { # demo, boot, sim, bench: prawn-launch knows their options
         --build "$OUT" "$@"
 }
 
+cmd_trace() { # prawn-trace knows its subcommands
+    prepare prawn-trace
+    show "$TRACE" "$@"
+    exec "$TRACE" "$@"
+}
+
 main() {
     # A closed standard input would be some file that is opened next.
     { : <&0; } 2>/dev/null || exec </dev/null
@@ -540,6 +548,9 @@ main() {
         case $arg in
         --) break ;;
         --help | -h)
+            # A subcommand explains itself once it has been built.
+            [[ $command != trace || $1 == -* || ! -x $TRACE ]] ||
+                exec "$TRACE" "$@"
             help_for "$command"
             exit 0
             ;;
@@ -554,6 +565,7 @@ main() {
     setup) cmd_setup "$@" ;;
     test) cmd_test "$@" ;;
     demo | boot | sim | bench) cmd_launch "$command" "$@" ;;
+    trace) cmd_trace "$@" ;;
     *) die 2 "no such command: $command (./prawn help lists them)" ;;
     esac
 }

@@ -33,7 +33,8 @@ void add_shared(CLI::App& app, options& o) {
     app.add_option("--quantum", o.quantum, "of synchronized time");
     app.add_option("--engine", o.engine, "hardwired or firmware");
     app.add_option("--rtl", o.rtl, "blocks to run as RTL");
-    app.add_option("--record", o.record, "record the host ports to a file");
+    app.add_option("--record", o.record,
+                   "write what crosses the host ports to this file");
     app.add_option("--set", o.set, "KEY=VALUE of the configuration")
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -85,8 +86,15 @@ void refuse_unavailable(const options& o) {
     }
     if (!o.rtl.empty())
         refuse("--rtl", "all blocks are TLM");
-    if (!o.record.empty())
-        refuse("--record", "nothing can replay it yet");
+    // It runs the model many times, and a recording would slow each down.
+    if (!o.record.empty() && o.command == "bench")
+        throw failure(EXIT_USAGE,
+                      "--record: not with bench, which measures speed (record "
+                      "a demo or a boot)");
+    if (!o.record.empty() && o.no_card)
+        throw failure(EXIT_USAGE,
+                      "--record: not with --no-card, where no card has a host "
+                      "port to record");
 }
 
 void check_profile(options& o) {

@@ -76,6 +76,8 @@ command session::model_command() const {
         set("time=synchronized");
         set(fmt::format("quantum_ns={}", m_time.quantum_ns));
     }
+    if (!m_opts.record.empty())
+        argv.insert(argv.end(), {"--record", m_opts.record});
     const bool own = m_opts.command == "sim" && !m_opts.json.empty();
     const std::string counters = m_dir.log("counters.json").string();
     argv.insert(argv.end(), {"--json", !own                 ? counters

@@ -38,7 +38,7 @@ class Cli(unittest.TestCase):
                              set(), command)
 
     def test_help_needs_neither_set_up_nor_build(self):
-        for command in LAUNCHED + ["setup", "test"]:
+        for command in LAUNCHED + ["setup", "test", "trace"]:
             result = run(PRAWN, command, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertTrue(result.stdout.startswith(f"usage: ./prawn "
@@ -48,7 +48,7 @@ class Cli(unittest.TestCase):
             self.assertEqual(same.stdout, result.stdout)
 
     def test_help_names_files_that_there_are(self):
-        for command in LAUNCHED + ["setup", "test"]:
+        for command in LAUNCHED + ["setup", "test", "trace"]:
             text = run(PRAWN, command, "--help").stdout
             for name in re.findall(r"(?<!\S)(?:examples|docs|profiles)/[a-z0-9"
                                    r"_-]+\.[a-z]+", text):
@@ -58,7 +58,7 @@ class Cli(unittest.TestCase):
     def test_overview(self):
         result = run(PRAWN)
         self.assertEqual(result.returncode, 0)
-        for command in LAUNCHED + ["setup", "test"]:
+        for command in LAUNCHED + ["setup", "test", "trace"]:
             self.assertRegex(result.stdout, rf"(?m)^  {command} ")
         self.assertRegex(run(PRAWN, "--version").stdout, r"^prawn \d+\.\d+")
 

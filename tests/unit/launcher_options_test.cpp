@@ -71,7 +71,6 @@ TEST(options, what_does_not_exist_yet_is_refused_by_name) {
         {"--time", "replay"},
         {"--engine", "firmware"},
         {"--rtl", "utlb"},
-        {"--record", "x.trace"},
     };
     for (const char* command : {"demo", "boot", "sim", "bench"}) {
         for (const auto& words : all) {
@@ -119,6 +118,16 @@ TEST(options, quanta) {
     EXPECT_EQ(parse_quantum("250ns"), 250U);
     EXPECT_EQ(parse_quantum("2ms"), 2000000U);
     EXPECT_EQ(parse_quantum("1us "), 0U);
+}
+
+TEST(options, what_a_run_may_record) {
+    for (const char* command : {"demo", "boot", "sim"})
+        EXPECT_EQ(parse({command, "--record", "x.rec"}).record, "x.rec");
+    EXPECT_EQ(refusal({"bench", "--record", "x.rec"}).rfind("--record: ", 0),
+              0U);
+    EXPECT_EQ(refusal({"boot", "--no-card", "--record", "x.rec"})
+                  .rfind("--record: ", 0),
+              0U);
 }
 
 TEST(options, nonsense_is_refused) {

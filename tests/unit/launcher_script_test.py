@@ -50,7 +50,8 @@ for word; do case $word in -D*) echo "${word#-D}" ;; esac; done \\
     "ninja": """
 d=$2/qemu-device/launcher && mkdir -p "$d"
 printf '%s\\n' '#!/bin/sh' 'echo "in $PWD: $*"' >"$d/prawn-launch"
-chmod +x "$d/prawn-launch" """,
+chmod +x "$d/prawn-launch"
+mkdir -p "$2/tlm/record" && cp "$d/prawn-launch" "$2/tlm/record/prawn-trace" """,
 }
 
 
@@ -141,6 +142,21 @@ class Script(unittest.TestCase):
         self.assertTrue(out.startswith(f"in {self.elsewhere}: "), out)
         self.assertTrue(out.endswith(" sim my.toml --json x\n"), out)
         self.assertEqual(os.listdir(self.elsewhere), [])
+
+    def test_trace_is_handed_over(self):
+        self.stand_in("sudo", 'shift; exec "$@"')
+        # Its help is there before anything is built, and then by itself.
+        status, out, _ = self.run_prawn("trace", "info", "--help")
+        self.assertEqual(status, 0)
+        self.assertTrue(out.startswith("usage: ./prawn trace"), out)
+        status, out, err = self.run_prawn("trace", "info", "my.rec")
+        self.assertEqual((status, out),
+                         (0, f"in {self.elsewhere}: info my.rec\n"), err)
+        status, out, err = self.run_prawn("trace", "info", "--help")
+        self.assertEqual((status, out),
+                         (0, f"in {self.elsewhere}: info --help\n"), err)
+        self.assertTrue(self.run_prawn("trace", "--help")[1].startswith(
+            "usage: ./prawn trace"))
 
     def test_busybox_of_debian_13(self):
         self.stand_in("sudo", 'shift; exec "$@"')
