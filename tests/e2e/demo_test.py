@@ -131,6 +131,34 @@ class Demo(unittest.TestCase):
         self.assertEqual(report["status"], [0, 1])
         self.assertEqual(len(report["counters"]["nodes"]), 2)
 
+    def test_recorded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "demo.rec")
+            result = run("demo", "--quick", "--record", file, "--json", "-")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.check(json.loads(result.stdout), 2, "pcie-gen3")
+            trace = os.path.join(ARGS.build, "tlm", "record", "prawn-trace")
+            told = subprocess.run([trace, "info", "--json", file],
+                                  capture_output=True, text=True, timeout=LONG)
+            self.assertEqual(told.returncode, 0, told.stderr)
+            info = json.loads(told.stdout)
+            shown = subprocess.run(
+                [trace, "show", file, "--kind", "bar_read", "--limit", "1"],
+                capture_output=True, text=True, timeout=LONG).stdout
+        self.assertIs(info["complete"], True)
+        self.assertEqual(info["nodes"], 2)
+        self.assertEqual(info["profile"], "pcie-gen3")
+        counters = json.loads(result.stdout)["counters"]["nodes"]
+        for node, told in zip(info["by_node"], counters):
+            told = told["global"]
+            for kind in ("attach", "bus_master", "map", "unmap", "dma_read",
+                         "dma_write", "msix", "memory"):
+                self.assertGreater(node[kind], 0, kind)
+            self.assertEqual(node["bar_read"], told["host_bus.bar_reads"])
+            self.assertEqual(node["bar_write"], told["host_bus.bar_writes"])
+            self.assertEqual(node["msix"], told["host_bus.msix"])
+        self.assertRegex(shown, r"-> bar_read +bar 0 \+0x")
+
     def test_twin_in_front_of_every_block(self):
         with open(os.path.join(ARGS.root, "examples",
                                "two-nodes.toml")) as text:

@@ -218,12 +218,12 @@ TEST(observation, switches_on_what_is_wanted_and_off_again) {
         EXPECT_FALSE(log.capturing());
     }
     {
-        observation packets(log, {pcapng.path(), "", ""}, "profile p");
+        observation packets(log, {pcapng.path(), "", "", ""}, "profile p");
         EXPECT_FALSE(log.enabled());
         EXPECT_TRUE(log.capturing());
     }
     {
-        observation all(log, {pcapng.path(), perfetto.path(), csv.path()},
+        observation all(log, {pcapng.path(), perfetto.path(), csv.path(), ""},
                         "profile p");
         EXPECT_TRUE(log.enabled());
         source.emit(event_kind::TX_BEGIN);
@@ -243,9 +243,12 @@ TEST(observation, switches_on_what_is_wanted_and_off_again) {
 TEST(observation, a_bad_file_attaches_nothing) {
     event_log log;
     const temp_file csv;
-    EXPECT_THROW(observation(log, {"", "/nonexistent/t.json", csv.path()}, ""),
+    EXPECT_THROW(
+        observation(log, {"", "/nonexistent/t.json", csv.path(), ""}, ""),
+        std::runtime_error);
+    EXPECT_THROW(observation(log, {csv.path(), "", csv.path(), ""}, ""),
                  std::runtime_error);
-    EXPECT_THROW(observation(log, {csv.path(), "", csv.path()}, ""),
+    EXPECT_THROW(observation(log, {"", "", csv.path(), csv.path()}, ""),
                  std::runtime_error);
     EXPECT_FALSE(log.enabled());
     EXPECT_FALSE(log.capturing());

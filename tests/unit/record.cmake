@@ -5,7 +5,7 @@ prawn_test(
   SOURCES recording_test.cpp main.cpp
   LIBS prawn_recording PkgConfig::zstd
   LABEL unit
-  TIMEOUT 120)
+  TIMEOUT 300)
 prawn_test(
   NAME unit/recorder
   SOURCES recorder_test.cpp main.cpp
