@@ -29,7 +29,7 @@ std::vector<kept_record> write_small(const std::string& path) {
     std::vector<kept_record> all;
     recording_writer writer(path, sample_header());
     sample_records samples(7);
-    for (std::size_t i = 0; i < 3 * (RECORD_KINDS - 1); i++) {
+    for (std::size_t i = 0; i < 2 * (RECORD_KINDS - 1); i++) {
         record r =
             samples.of(static_cast<record_kind>(1 + i % (RECORD_KINDS - 1)));
         // Short, so that a test can go through all bytes.
@@ -41,7 +41,7 @@ std::vector<kept_record> write_small(const std::string& path) {
         }
         writer.write(r);
         all.emplace_back(r);
-        if (i % 10 == 9)
+        if (i % 8 == 7)
             writer.flush();
     }
     writer.finish(all.back().get().time_ps + 5);
@@ -85,7 +85,7 @@ TEST(recording, every_kind_comes_back) {
     EXPECT_EQ(t.time_ps, all.back().get().time_ps + 5);
     EXPECT_EQ(t.records, all.size());
     for (std::size_t k = 1; k < RECORD_KINDS; k++)
-        EXPECT_EQ(t.by_kind[k], 3u) << k;
+        EXPECT_EQ(t.by_kind[k], 2u) << k;
 }
 
 TEST(recording, names_of_kinds) {
@@ -105,7 +105,7 @@ TEST(recording, random_records_come_back) {
         {
             recording_writer writer(file.path(), sample_header(nodes));
             sample_records samples(nodes, nodes);
-            for (int i = 0; i < 20000; i++)
+            for (int i = 0; i < 4000; i++)
                 writer.write(samples.next());
             writer.finish(~std::uint64_t{0});
         }
@@ -116,7 +116,7 @@ TEST(recording, random_records_come_back) {
         while (reader.next(r))
             differ += r != samples.next();
         EXPECT_EQ(differ, 0);
-        EXPECT_EQ(reader.records(), 20000u);
+        EXPECT_EQ(reader.records(), 4000u);
         EXPECT_TRUE(reader.trailer()) << reader.trouble();
     }
 }
@@ -214,20 +214,18 @@ TEST(recording, every_byte_damaged) {
     const auto all = write_small(whole.path());
     const std::string content = whole.content();
     for (std::size_t at = 0; at < content.size(); at++) {
-        for (const int flip : {0x01, 0xff}) {
-            std::string other = content;
-            other[at] = static_cast<char>(other[at] ^ flip);
-            damaged.replace(other);
-            try {
-                const read_back back(damaged.path());
-                EXPECT_TRUE(back.begins(all)) << at;
-                EXPECT_NE(back.reader.end(), ending::COMPLETE) << at;
-                EXPECT_EQ(back.reader.trailer(), nullptr);
-                EXPECT_NE(back.reader.trouble(), "");
-                EXPECT_EQ(back.reader.trouble().find('\n'), std::string::npos);
-            } catch (const recording_error&) {
-                EXPECT_NE(refusal(damaged.path()), "accepted");
-            }
+        std::string other = content;
+        other[at] = static_cast<char>(other[at] ^ (at % 2 ? 0x01 : 0xff));
+        damaged.replace(other);
+        try {
+            const read_back back(damaged.path());
+            EXPECT_TRUE(back.begins(all)) << at;
+            EXPECT_NE(back.reader.end(), ending::COMPLETE) << at;
+            EXPECT_EQ(back.reader.trailer(), nullptr);
+            EXPECT_NE(back.reader.trouble(), "");
+            EXPECT_EQ(back.reader.trouble().find('\n'), std::string::npos);
+        } catch (const recording_error&) {
+            EXPECT_NE(refusal(damaged.path()), "accepted");
         }
     }
 }
