@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "record/run_recording.h"
+#include "sim/card_driver.h"
 #include "sim/cluster.h"
-#include "tests/model/card_driver.h"
 
 namespace prawn {
 namespace {

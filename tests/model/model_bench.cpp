@@ -45,7 +45,9 @@ bench::bench(const sim_config& config) :
         connect(host, m_cluster->at(k).bus,
                 m_recording ? &m_recording->at(k) : nullptr);
         m_drivers.push_back(
-            std::make_unique<card_driver>(host, m_cluster->at(k), k));
+            std::make_unique<card_driver>(
+                host, m_cluster->at(k), k,
+                [](const std::string& line) { ADD_FAILURE() << line; }));
     }
     SC_THREAD(thread);
     set_stack_size(16 << 20);

@@ -15,8 +15,8 @@
 
 #include <gtest/gtest.h>
 
-#include "card_driver.h"
 #include "record/run_recording.h"
+#include "sim/card_driver.h"
 #include "sim/cluster.h"
 #include "support/events.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include "sim/card_driver.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
-
-#include "card_driver.h"
 
 namespace prawn {
 namespace model {
@@ -25,8 +24,8 @@ context::context(card_driver& driver, std::uint16_t id, unsigned log2,
         const std::uint64_t pages =
             ((std::uint64_t{64} << size) + PAGE - 1) / PAGE;
         const std::uint64_t address = driver.alloc(pages);
-        EXPECT_EQ(driver.grant(KERNEL_CONTEXT, address, pages, write),
-                  PRAWN_STATUS_OK);
+        driver.must(driver.grant(KERNEL_CONTEXT, address, pages, write),
+                    "grant of a ring");
         return address;
     };
     m_commands = ring(log2, false);
@@ -50,8 +49,8 @@ std::uint64_t context::table_entry(std::uint64_t va, bool make) {
             if (!make)
                 return 0;
             const std::uint64_t page = m_driver.alloc(1);
-            EXPECT_EQ(m_driver.grant(KERNEL_CONTEXT, page, 1, false),
-                      PRAWN_STATUS_OK);
+            m_driver.must(m_driver.grant(KERNEL_CONTEXT, page, 1, false),
+                          "grant of a table");
             m_driver.host().store(entry, page | PRAWN_TABLE_ENTRY_VALID_MASK);
             found = m_tables.emplace(name, page).first;
         }
@@ -68,7 +67,8 @@ void context::map(std::uint64_t va, std::uint64_t pages, bool write,
             alias ? alias + i % alias_pages * PAGE : m_driver.alloc(1);
         m_pages[here] = {bus, write, !alias};
         if (!alias || i < alias_pages) {
-            EXPECT_EQ(m_driver.grant(m_id, bus, 1, write), PRAWN_STATUS_OK);
+            m_driver.must(m_driver.grant(m_id, bus, 1, write),
+                          "grant of a page");
         }
         m_driver.host().store(table_entry(here, true),
                               bus | PRAWN_TABLE_ENTRY_VALID_MASK |

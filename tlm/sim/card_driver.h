@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver for tests of whole cards: does with a memory_host what prawn.ko and
-// libvmmc do in a guest, through the same registers, rings and tables. For use
-// in an SC_THREAD; everything that waits fails the test when it takes too long.
+// A driver without a guest, for tests of whole cards and for workloads: does
+// with a memory_host what prawn.ko and libvmmc do in a guest, through the same
+// registers, rings and tables. For use in an SC_THREAD; what takes too long or
+// is refused is a failure, which the owner hears of.
 
-#ifndef PRAWN_TESTS_MODEL_CARD_DRIVER_H
-#define PRAWN_TESTS_MODEL_CARD_DRIVER_H
+#ifndef PRAWN_SIM_CARD_DRIVER_H
+#define PRAWN_SIM_CARD_DRIVER_H
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "host/memory_host.h"
@@ -92,7 +94,14 @@ class card_driver
 public:
     static constexpr unsigned ADMIN_LOG2 = 6, EVENT_LOG2 = 6;
 
-    card_driver(memory_host& host, node& where, unsigned index);
+    // failed gets one line; without it, a failure is a std::runtime_error.
+    using failure = std::function<void(const std::string&)>;
+    card_driver(memory_host& host, node& where, unsigned index,
+                failure failed = {});
+    void fail(const std::string& what) const;
+    // Fails if it is not what is expected.
+    void must(std::uint64_t got, const char* what,
+              std::uint64_t expected = PRAWN_STATUS_OK) const;
 
     // From power-on, or after reset_card(): rings, enable. All contexts gone.
     void boot();
@@ -147,7 +156,7 @@ public:
     void write(std::uint64_t offset, unsigned size, std::uint64_t value);
     std::uint64_t counter(const std::string& name);
 
-    // Waits until the condition holds; fails the test at the time-out.
+    // Waits until the condition holds; fails at the time-out.
     bool until(const std::function<bool()>& holds, double timeout_us,
                const char* what);
 
@@ -155,6 +164,7 @@ private:
     memory_host& m_host;
     node& m_node;
     unsigned m_index;
+    failure m_failed;
     bool m_checked = false;
     std::uint16_t m_epoch = 0;
     std::uint64_t m_next_page;

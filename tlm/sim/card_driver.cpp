@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "card_driver.h"
+#include "sim/card_driver.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
+#include <stdexcept>
 
 namespace prawn {
 namespace model {
@@ -19,11 +16,27 @@ std::uint64_t pages_of(std::uint64_t bytes) {
 
 }  // namespace
 
-card_driver::card_driver(memory_host& host, node& where, unsigned index) :
+card_driver::card_driver(memory_host& host, node& where, unsigned index,
+                         failure failed) :
     m_host(host),
     m_node(where),
     m_index(index),
+    m_failed(std::move(failed)),
     m_next_page((std::uint64_t{index} + 1) << 32) {}
+
+void card_driver::fail(const std::string& what) const {
+    const std::string line = "node " + std::to_string(m_index) + ": " + what;
+    if (!m_failed)
+        throw std::runtime_error(line);
+    m_failed(line);
+}
+
+void card_driver::must(std::uint64_t got, const char* what,
+                       std::uint64_t expected) const {
+    if (got != expected)
+        fail(std::string(what) + ": " + std::to_string(got) + ", not " +
+             std::to_string(expected));
+}
 
 bool card_driver::until(const std::function<bool()>& holds, double timeout_us,
                         const char* what) {
@@ -32,7 +45,7 @@ bool card_driver::until(const std::function<bool()>& holds, double timeout_us,
         sc_core::sc_time_stamp() + sc_time(timeout_us, sc_core::SC_US);
     while (!holds()) {
         if (sc_core::sc_time_stamp() > end) {
-            ADD_FAILURE() << "node " << m_index << ": timed out: " << what;
+            fail(std::string("timed out: ") + what);
             return false;
         }
         sc_core::wait(sc_time(200, sc_core::SC_NS));
@@ -76,7 +89,7 @@ std::uint64_t card_driver::counter(const std::string& name) {
     for (std::size_t i = 0; i < all.size(); i++)
         if (all.name(i) == name)
             return all.value(i);
-    ADD_FAILURE() << "no counter " << name;
+    fail("no counter " + name);
     return 0;
 }
 
@@ -87,7 +100,7 @@ void card_driver::boot() {
     m_host.set_bus_master(true);
     until([&] { return read(PRAWN_BAR0_STATUS, 4) & PRAWN_STATUS_READY_MASK; },
           1000, "READY after reset");
-    EXPECT_EQ(read(PRAWN_BAR0_ID, 4), PRAWN_ID_MAGIC);
+    must(read(PRAWN_BAR0_ID, 4), "register ID", PRAWN_ID_MAGIC);
     m_checked = read(PRAWN_BAR0_FEATURES, 8) & PRAWN_FEATURES_CHECKER_MASK;
     m_epoch = static_cast<std::uint16_t>(read(PRAWN_BAR0_EPOCH, 4));
     if (!m_admin) {
@@ -108,7 +121,7 @@ void card_driver::boot() {
     write(PRAWN_BAR0_EVENT_BASE, 8, m_events);
     write(PRAWN_BAR0_EVENT_LOG2, 4, EVENT_LOG2);
     write(PRAWN_BAR0_CTRL, 4, PRAWN_CTRL_ENABLE_MASK);
-    EXPECT_EQ(read(PRAWN_BAR0_CTRL, 4), PRAWN_CTRL_ENABLE_MASK);
+    must(read(PRAWN_BAR0_CTRL, 4), "register CTRL", PRAWN_CTRL_ENABLE_MASK);
 }
 
 void card_driver::reset() {
@@ -267,7 +280,7 @@ context& card_driver::open(std::uint16_t id, unsigned log2,
     c.c = one->m_notifications;
     c.d = one->m_root;
     c.e = log2 | notify_log2 << 8;
-    EXPECT_EQ(admin(c), PRAWN_STATUS_OK);
+    must(admin(c), "CONTEXT_ENABLE");
     return *(m_contexts[id] = std::move(one));
 }
 
@@ -280,8 +293,7 @@ std::uint16_t card_driver::close(std::uint16_t id) {
     const auto revoke_now = [this](std::uint16_t of, std::uint64_t address,
                                    std::uint64_t pages) {
         if (m_checked) {
-            EXPECT_EQ(m_node.checker()->revoke(of, address, pages),
-                      PRAWN_STATUS_OK);
+            must(m_node.checker()->revoke(of, address, pages), "revoke");
         }
     };
     for (const auto& [va, page] : c.m_pages) {
