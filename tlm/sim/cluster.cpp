@@ -30,7 +30,10 @@ node::node(sc_core::sc_module_name name, std::uint16_t number,
 cluster::cluster(sc_core::sc_module_name name, const sim_config& config,
                  event_log* events) :
     sc_core::sc_module(name),
-    m_profile(timing_profile::load(config.profile_path)),
+    m_profile(config.profile_text.empty()
+                  ? timing_profile::load(config.profile_path)
+                  : timing_profile::parse(config.profile_text,
+                                          "profile " + config.profile)),
     m_fabric_counters(1),
     m_fabric(std::make_unique<fabric>("fabric", config.fabric, m_profile,
                                       m_fabric_counters, events)) {

@@ -42,6 +42,7 @@ struct sim_config {
     std::vector<node_config> nodes;  // as many as there are nodes
 
     std::string profile_path;  // of the file
+    std::string profile_text;  // if not empty: instead of the file
 };
 
 // file empty: defaults only. changes: KEY=VALUE, later ones win. Throws

@@ -23,19 +23,14 @@ public:
     explicit loader(const std::string& path) : m_path(path) {
         const std::string refusal = toml_refusal(path);
         if (!refusal.empty())
-            throw std::runtime_error(path + ": " + refusal +
-                                     "; mend the file or name another profile");
-        try {
-            m_root = toml::parse_file(path);
-        } catch (const toml::parse_error& e) {
-            std::ostringstream text;
-            text << path;
-            if (e.source().begin.line > 0)
-                text << ":" << e.source().begin.line;
-            text << ": " << e.description()
-                 << "; mend the file or name another profile";
-            throw std::runtime_error(text.str());
-        }
+            refuse(refusal);
+        take([&] { return toml::parse_file(path); });
+    }
+    loader(const std::string& text, const std::string& name) : m_path(name) {
+        if (text.size() > MAX_TOML_BYTES)
+            refuse("is longer than " + std::to_string(MAX_TOML_BYTES) +
+                   " bytes");
+        take([&] { return toml::parse(text); });
     }
 
     std::string text(const std::string& key) {
@@ -114,6 +109,25 @@ public:
     std::vector<timing_profile::provenance> sources;
 
 private:
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw std::runtime_error(m_path + ": " + why +
+                                 "; mend the file or name another profile");
+    }
+    template <typename F>
+    void take(F parse) {
+        try {
+            m_root = parse();
+        } catch (const toml::parse_error& e) {
+            std::ostringstream text;
+            text << m_path;
+            if (e.source().begin.line > 0)
+                text << ":" << e.source().begin.line;
+            text << ": " << e.description()
+                 << "; mend the file or name another profile";
+            throw std::runtime_error(text.str());
+        }
+    }
+
     [[noreturn]] void fail(const std::string& key, const std::string& what,
                            const std::string& mend) const {
         throw std::runtime_error(m_path + ": " + key + ": " + what + "; " +
@@ -158,10 +172,7 @@ private:
     std::set<std::string> m_sections;
 };
 
-}  // namespace
-
-timing_profile timing_profile::load(const std::string& path) {
-    loader in(path);
+timing_profile take_profile(loader& in) {
     timing_profile p;
     p.name = in.text("name");
     p.description = in.text("description");
@@ -194,6 +205,19 @@ timing_profile timing_profile::load(const std::string& path) {
     in.refuse_unknown();
     p.sources = std::move(in.sources);
     return p;
+}
+
+}  // namespace
+
+timing_profile timing_profile::load(const std::string& path) {
+    loader in(path);
+    return take_profile(in);
+}
+
+timing_profile timing_profile::parse(const std::string& text,
+                                     const std::string& name) {
+    loader in(text, name);
+    return take_profile(in);
 }
 
 }  // namespace prawn

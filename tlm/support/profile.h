@@ -67,6 +67,9 @@ struct timing_profile {
 
     // Throws std::runtime_error with one line that says file, key, mend.
     static timing_profile load(const std::string& path);
+    // The same for the text of such a file; `name` is for messages.
+    static timing_profile parse(const std::string& text,
+                                const std::string& name);
 };
 
 }  // namespace prawn
