@@ -44,10 +44,9 @@ bench::bench(const sim_config& config) :
         memory_host& host = *m_hosts.back();
         connect(host, m_cluster->at(k).bus,
                 m_recording ? &m_recording->at(k) : nullptr);
-        m_drivers.push_back(
-            std::make_unique<card_driver>(
-                host, m_cluster->at(k), k,
-                [](const std::string& line) { ADD_FAILURE() << line; }));
+        m_drivers.push_back(std::make_unique<card_driver>(
+            host, m_cluster->at(k), k,
+            [](const std::string& line) { ADD_FAILURE() << line; }));
     }
     SC_THREAD(thread);
     set_stack_size(16 << 20);

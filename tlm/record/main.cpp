@@ -30,6 +30,12 @@ constexpr subcommand SUBCOMMANDS[] = {
     {"diff", "where two recordings begin to differ", make_trace_diff},
     {"export", "its records in a form that other tools read",
      make_trace_export},
+    {"replay", "does again what its hosts did, and compares",
+     make_trace_replay},
+    {"compile", "makes a recording out of a text that a person writes",
+     make_trace_compile},
+    {"generate", "makes a recording of a pattern of traffic",
+     make_trace_generate},
 };
 
 int fail(const std::string& line) {

@@ -30,6 +30,9 @@ std::unique_ptr<trace_command> make_trace_info();
 std::unique_ptr<trace_command> make_trace_show();
 std::unique_ptr<trace_command> make_trace_diff();
 std::unique_ptr<trace_command> make_trace_export();
+std::unique_ptr<trace_command> make_trace_replay();
+std::unique_ptr<trace_command> make_trace_compile();
+std::unique_ptr<trace_command> make_trace_generate();
 
 }  // namespace prawn
 

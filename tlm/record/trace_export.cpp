@@ -6,6 +6,7 @@
 
 #include "record/trace_command.h"
 #include "record/trace_text.h"
+#include "record/trace_views.h"
 #include "trace/output_file.h"
 
 namespace prawn {
@@ -20,6 +21,14 @@ public:
         app.add_option("--csv", m_csv,
                        "write its records to this file as comma-separated "
                        "values; /dev/stdout works too");
+        app.add_option("--perfetto", m_views.perfetto,
+                       "replay it, and write the stages of every block for "
+                       "Perfetto");
+        app.add_option("--pcapng", m_views.pcapng,
+                       "replay it, and write all packets for Wireshark");
+        app.add_option("--events", m_views.csv,
+                       "replay it, and write every event as comma-separated "
+                       "values");
         app.footer(
             "CSV: the first line is \"# prawn-recording FORMAT\", the second "
             "has the names of the columns; numbers are decimal, data is "
@@ -29,15 +38,21 @@ public:
     }
 
     int run() override {
-        if (m_csv.empty())
+        const bool views = !m_views.perfetto.empty() ||
+                           !m_views.pcapng.empty() || !m_views.csv.empty();
+        if (m_csv.empty() && !views)
             throw std::runtime_error(
                 "export: nothing to write: name a file, such as --csv x.csv");
+        if (m_csv.empty())
+            return export_views(m_file, m_views);
         recording_reader reader(m_file);
         const bool written = csv(reader);
         if (!reader.trouble().empty())
             std::fprintf(stderr, "prawn: %s\n",
                          one_line(reader.trouble()).c_str());
-        return written && reader.trailer() ? TRACE_OK : TRACE_CHECK;
+        const int status = written && reader.trailer() ? TRACE_OK : TRACE_CHECK;
+        const int replayed = views ? export_views(m_file, m_views) : TRACE_OK;
+        return replayed == TRACE_OK ? status : replayed;
     }
 
 private:
@@ -83,6 +98,7 @@ private:
 
     std::string m_file;
     std::string m_csv;
+    trace_files m_views;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "record/trace_command.h"
 #include "record/trace_text.h"
+#include "record/trace_views.h"
 
 namespace prawn {
 
@@ -30,6 +31,9 @@ public:
         app.add_option("--limit", m_limit, "at most so many records");
         app.add_flag("--data", m_data, "all bytes of each, not the first 16");
         app.add_flag("--json", m_json, "one JSON object a line");
+        app.add_option("--message", m_message,
+                       "replay the run, and show every stage of this message "
+                       "instead: NODE:CONTEXT:NUMBER of its sender");
         app.footer(
             "Columns: number of the record, model time, delta cycle at that "
             "time (+N, if not 0), node, kind, what it says. -> goes from host "
@@ -39,6 +43,8 @@ public:
     }
 
     int run() override {
+        if (!m_message.empty())
+            return show_message(m_file, message_of_text(m_message));
         prepare();
         recording_reader reader(m_file);
         record r;
@@ -114,6 +120,7 @@ private:
     }
 
     std::string m_file;
+    std::string m_message;
     std::vector<unsigned> m_nodes;
     std::vector<std::string> m_kinds;
     std::string m_from, m_to;

@@ -55,6 +55,7 @@ public:
                        std::uint32_t length, std::uint64_t offset = 0,
                        bool notify = false, std::uint32_t immediate = 0);
     bool room() const { return m_produced - m_completed <= m_mask; }
+    std::uint32_t capacity() const { return m_mask + 1; }  // commands
 
     // The next completion in order; the blocking form waits for it.
     bool poll(prawn_completion& out);
