@@ -64,10 +64,11 @@ figures in_child(const std::function<figures()>& body) {
 void record(const std::string& file, std::uint64_t messages) {
     in_child([&] {
         pattern_options o;
-        o.pattern = "uniform";
+        o.pattern = "pages";
+        o.order = "sequential";
+        o.pages = 64;
         o.messages = messages;
         o.bytes = 16;
-        o.window = 32;
         if (run_workload(generate_workload(o), {}, file) != 0)
             fail("the workload was interrupted");
         return figures();
@@ -96,7 +97,7 @@ int run() {
     if (fd < 0)
         fail(place + " cannot be made");
     ::close(fd);
-    constexpr std::uint64_t MESSAGES = 10000;
+    constexpr std::uint64_t MESSAGES = 20000;
     record(place, MESSAGES);
     const figures small = replay(place);
     record(place, 10 * MESSAGES);

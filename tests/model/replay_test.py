@@ -40,7 +40,7 @@ class Base(unittest.TestCase):
 
     def trace(self, *words, status=0):
         result = subprocess.run([TRACE, *words], capture_output=True,
-                                text=True, timeout=240,
+                                text=True, timeout=600,
                                 stdin=subprocess.DEVNULL)
         self.assertEqual(result.returncode, status,
                          f"{words}\n{result.stdout}{result.stderr}")
@@ -64,7 +64,7 @@ class Traffic(Base):
         run = subprocess.run(
             [os.path.join(DIRECTORY, "test_model_" + test), *words, "--set",
              "trace.record=" + file],
-            capture_output=True, text=True, timeout=240,
+            capture_output=True, text=True, timeout=600,
             stdin=subprocess.DEVNULL)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         return file
