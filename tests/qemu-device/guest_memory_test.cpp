@@ -214,13 +214,11 @@ TEST_F(guest_memory_test, truncation_while_copying) {
         }
     });
     bytes buffer(SIZE);
-    std::size_t good = 0;
     std::size_t faults = 0;
-    for (int i = 0; i < 20000 && (faults < 20 || good < 20); i++) {
+    for (int i = 0; i < 20000 && faults < 20; i++) {
         const dma_status s = i % 2 != 0
                                  ? m_memory.read(0, buffer.data(), SIZE)
                                  : m_memory.write(0, buffer.data(), SIZE);
-        good += s == dma_status::OK ? 1 : 0;
         faults += s == dma_status::FAULT ? 1 : 0;
         EXPECT_TRUE(s == dma_status::OK || s == dma_status::FAULT);
     }
