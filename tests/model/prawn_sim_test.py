@@ -109,10 +109,27 @@ class Sim(unittest.TestCase):
         time.sleep(1)
         self.assertLessEqual(ticks() - before, 1)
 
+    def test_synchronized(self):
+        """Waits for its guests without using a processor, and goes."""
+        file = os.path.join(self.dir, "lockstep")
+        process = self.start("--set", "time=synchronized")
+        self.assertTrue(os.path.exists(file))
+        second = subprocess.run(
+            [SIM, "--set", "time=synchronized", "--run-dir", self.dir],
+            capture_output=True, text=True, timeout=20)
+        self.assertEqual(second.returncode, 1)
+        self.assertTrue(os.path.exists(file))
+        self.assertIn("lock-step:", self.stop(process))
+        self.assertFalse(os.path.exists(file))
+        self.stop(self.start("--set", "time=synchronized"))
+
+    def test_idle_it_sleeps_synchronized_too(self):
+        self.idle("--set", "time=synchronized")
+
     def test_wrong_use_is_one_line(self):
         for words, text in (
                 (["/no/such.toml"], "no such file"),
-                (["--set", "time=synchronized"], "not available"),
+                (["--set", "time=replay"], "not available"),
                 (["--set", "engine=firmware"], "not available"),
                 (["--set", "blocks.opt.impl=rtl"], "not available"),
                 (["--set", "nodes=0"], "use 1 to 16"),

@@ -72,7 +72,7 @@ class Cli(unittest.TestCase):
             self.assertIn("error: ", result.stderr)
 
     def test_launcher_refuses_in_one_line(self):
-        for words in (["demo", "--time", "synchronized"],
+        for words in (["demo", "--time", "replay"],
                       ["demo", "--nodes", "99"], ["boot", "--fly"]):
             result = run(LAUNCH, "--root", ROOT, "--build", BUILD, *words)
             self.assertEqual(result.returncode, 2, words)

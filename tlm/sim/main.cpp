@@ -142,9 +142,6 @@ int simulate(const options& o) {
     }
     std::vector<std::unique_ptr<bridge>> bridges;
     std::unique_ptr<lockstep::pacer> pacer;
-    if (synchronized)
-        pacer = std::make_unique<lockstep::pacer>(
-            o.run_dir + "/lockstep", config.quantum_ns, model.profile());
     vfio_user::server server;  // stops before the bridges go
     for (unsigned k = 0; k < model.nodes(); k++) {
         const std::string name = "node" + std::to_string(k);
@@ -159,8 +156,13 @@ int simulate(const options& o) {
         if (socket.empty())
             socket = o.run_dir + "/" + name + ".sock";
         host.attach(server, server.add_endpoint(socket, host));
-        if (pacer)
-            pacer->add(host, bus);
+    }
+    // Once the sockets are ours, so is the directory.
+    if (synchronized) {
+        pacer = std::make_unique<lockstep::pacer>(
+            o.run_dir + "/lockstep", config.quantum_ns, model.profile());
+        for (unsigned k = 0; k < model.nodes(); k++)
+            pacer->add(*bridges[k], model.at(k).bus);
     }
     // Elaborated before the first client can come.
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
