@@ -164,7 +164,7 @@ class Demo(unittest.TestCase):
                                "two-nodes.toml")) as text:
             blocks = re.findall(r'(?m)^\[blocks\.(\w+)\]\nimpl = "tlm"$',
                                 text.read())
-        self.assertEqual(len(blocks), 14, blocks)
+        self.assertEqual(len(blocks), 15, blocks)
         words = [w for name in blocks
                  for w in ("--set", f"blocks.{name}.impl=twin")]
         plain = run("demo", "--quick", "--json", "-")

@@ -90,9 +90,10 @@ public:
     }
     ~guest() {
         wire.reset();
+        // A process answers until it is gone.
+        while (m_me.model.state.load() != lockstep::presence::GONE)
+            std::this_thread::yield();
         m_end.store(true);
-        m_me.model.asked.fetch_add(1);
-        lockstep::futex(m_me.model.asked, FUTEX_WAKE, 1, nullptr);
         m_answers.join();
         ::munmap(m_all, sizeof *m_all);
     }
@@ -191,7 +192,8 @@ private:
         while (!m_end.load()) {
             const std::uint32_t asked = m_me.model.asked.load();
             if (asked == m_me.guest.answered.load()) {
-                lockstep::futex(m_me.model.asked, FUTEX_WAIT, asked, nullptr);
+                const timespec timeout{0, 1'000'000};
+                lockstep::futex(m_me.model.asked, FUTEX_WAIT, asked, &timeout);
                 continue;
             }
             m_me.guest.answer.store(now());
@@ -224,8 +226,9 @@ template <typename F>
 void beside_a_busy_guest(guest& other, F action) {
     std::atomic<bool> over{false};
     std::thread runs([&] {
-        other.run_to(
-            lockstep::NEVER, [] {}, &over);
+        while (!over.load())
+            other.run_to(
+                other.now() + 1000000, [] {}, &over);
     });
     action();
     over.store(true);
@@ -331,7 +334,7 @@ TEST_F(pacer_test, a_write_that_the_socket_tells_otherwise_is_reported) {
 }
 
 TEST_F(pacer_test, a_guest_that_goes_holds_up_nobody) {
-    second.reset();
+    beside_a_busy_guest(*first, [] { second.reset(); });
     first->run_to(first->now() + 1000000);
     first.reset();
 }
